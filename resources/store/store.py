@@ -1,0 +1,146 @@
+"""The port through which documents become searchable: one named, isolated index of one kind.
+
+A store is written document by document, each whole or absent, many in one transaction where the kind has one. Rows
+carry the fencing token of the claim they were written under: a worker whose claim was taken over is refused.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import msgspec
+
+from resources.artifact_store.artifact import Chunk, Entry, Place
+from resources.embedder.embedder import Vectors
+
+
+class StoreError(Exception):
+    """Something is wrong with one store. `store` is its slug."""
+
+    def __init__(self, store: str, message: str) -> None:
+        super().__init__(f"Store '{store}': {message}")
+        self.store = store
+
+
+class StoreUnavailableError(StoreError):
+    """The store did not answer, or stayed locked longer than we wait. Trying again can help."""
+
+
+class StoreMismatchError(StoreError):
+    """The store's data was made with another embedder. Trying again cannot help."""
+
+
+class StoreCorruptError(StoreError):
+    """What the store holds cannot be read. Trying again cannot help."""
+
+
+class EmbedderStamp(msgspec.Struct, frozen=True):
+    """Which embedder a store's vectors come from; recorded with the data at the first write."""
+
+    name: str
+    version: str
+    dimension: int
+
+
+class DocumentBuild(msgspec.Struct, frozen=True):
+    """One document as it shall stand in a store.
+
+    `vectors` holds a vector for each chunk id the store does not hold yet (see `Store.held_chunks`); a chunk that is
+    held keeps its row and its vector, and only its position and place are renewed.
+    """
+
+    document_id: str
+    org_id: str
+    source: str
+    source_uri: str
+    title: str
+    fencing_token: int
+    chunkset_hash: str
+    chunks: Sequence[Chunk]
+    entries: Sequence[Entry]
+    vectors: Mapping[str, Sequence[float]]
+
+
+class BuildResult(msgspec.Struct, frozen=True):
+    """What writing one document did. `fenced`: refused, a newer claim has written; nothing was changed."""
+
+    document_id: str
+    fenced: bool = False
+    n_written: int = 0
+    n_kept: int = 0
+    n_removed: int = 0
+
+
+class Removal(msgspec.Struct, frozen=True):
+    """A document to take out of the store, under the token of the claim that does it."""
+
+    document_id: str
+    fencing_token: int
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """One search result. `score` is the cosine similarity, 1 is identical."""
+
+    score: float
+    document_id: str
+    source_uri: str
+    title: str
+    chunk_id: str
+    text: str
+    place: Place
+
+
+class HeldDocument(msgspec.Struct, frozen=True):
+    """What a store really holds of one document, for comparing with its record."""
+
+    document_id: str
+    chunkset_hash: str
+    n_chunks: int
+    n_entries: int
+
+
+class Store(ABC):
+    """One index. Safe for several processes at once; methods block, so call them off the event loop if it matters."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, slug: str, stamp: EmbedderStamp) -> None:
+        self.slug = slug
+        self.stamp = stamp
+
+    @abstractmethod
+    def held_chunks(self, document_ids: Sequence[str]) -> dict[str, set[str]]:
+        """Chunk ids (document id → ids) that the store holds with a vector, so that only new ones are embedded."""
+
+    @abstractmethod
+    def write(self, builds: Sequence[DocumentBuild]) -> list[BuildResult]:
+        """Make each document stand exactly as given, in one transaction where the kind has one; a result each.
+
+        Raises:
+            StoreMismatchError: the store holds vectors of another embedder; nothing was changed.
+            StoreUnavailableError: the store could not be reached or locked in time; nothing was changed.
+        """
+
+    @abstractmethod
+    def remove(self, removals: Sequence[Removal]) -> list[BuildResult]:
+        """Take documents out, rows and all; a document the store does not hold is a success with nothing removed."""
+
+    @abstractmethod
+    def search(
+        self,
+        vector: Vectors,
+        k: int,
+        *,
+        org_id: str,
+        document_id: str | None = None,
+        source: str | None = None,
+    ) -> list[Hit]:
+        """The k chunks nearest to `vector` (shape (dimension,)), best first, ties by document and chunk id."""
+
+    @abstractmethod
+    def held_documents(self, after: str = "", limit: int = 10_000) -> list[HeldDocument]:
+        """A page of what the store really holds, by document id ascending, beginning behind `after`."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Remove the store's data as a whole. Dropping what is not there is a success."""
