@@ -59,50 +59,28 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.EMPTY_FILE: _Meaning(Remedy.FINAL, "The file has no bytes. Fill or remove it."),
     Reason.NO_TEXT: _Meaning(Remedy.FINAL, "No text was found. Check the file in a viewer."),
     Reason.IMAGE_ONLY: _Meaning(Remedy.FINAL, "Its pages are pictures. Run OCR on it and put the result in."),
-    Reason.PASSWORD_REQUIRED: _Meaning(
-        Remedy.NEEDS_PERSON, "It is encrypted. Put a copy without password in."
-    ),
+    Reason.PASSWORD_REQUIRED: _Meaning(Remedy.NEEDS_PERSON, "It is encrypted. Put a copy without password in."),
     Reason.MALFORMED: _Meaning(Remedy.FINAL, "The file is damaged. Replace it by a whole copy."),
-    Reason.UNSUPPORTED_TYPE: _Meaning(
-        Remedy.FINAL, "No parser reads this type. Convert it, or leave it out."
-    ),
-    Reason.TOO_LARGE: _Meaning(
-        Remedy.FINAL, "It is over a size limit. Split it, or raise the limit in ingest.toml."
-    ),
-    Reason.TOO_MANY_PAGES: _Meaning(
-        Remedy.FINAL, "It has too many pages. Split it, or raise `limits.pages`."
-    ),
-    Reason.TOO_DEEP: _Meaning(
-        Remedy.FINAL, "It is nested too deeply. Flatten it, or raise `limits.nesting`."
-    ),
+    Reason.UNSUPPORTED_TYPE: _Meaning(Remedy.FINAL, "No parser reads this type. Convert it, or leave it out."),
+    Reason.TOO_LARGE: _Meaning(Remedy.FINAL, "It is over a size limit. Split it, or raise the limit in ingest.toml."),
+    Reason.TOO_MANY_PAGES: _Meaning(Remedy.FINAL, "It has too many pages. Split it, or raise `limits.pages`."),
+    Reason.TOO_DEEP: _Meaning(Remedy.FINAL, "It is nested too deeply. Flatten it, or raise `limits.nesting`."),
     Reason.INFLATES_TOO_MUCH: _Meaning(
         Remedy.FINAL,
         "Unpacked it is over `limits.inflated_bytes`. Likely a bomb; raise the limit if it is not.",
     ),
     Reason.TIMED_OUT: _Meaning(Remedy.FINAL, "Parsing took longer than `limits.wall_seconds`."),
     Reason.OUT_OF_MEMORY: _Meaning(Remedy.FINAL, "Parsing needed more than `limits.memory_bytes`."),
-    Reason.PARSER_CRASHED: _Meaning(
-        Remedy.FINAL, "The parser process died on it. Replace the file, or report it."
-    ),
-    Reason.CHANGED_WHILE_READING: _Meaning(
-        Remedy.MAY_HEAL, "It was being written. It is tried again by itself."
-    ),
+    Reason.PARSER_CRASHED: _Meaning(Remedy.FINAL, "The parser process died on it. Replace the file, or report it."),
+    Reason.CHANGED_WHILE_READING: _Meaning(Remedy.MAY_HEAL, "It was being written. It is tried again by itself."),
     Reason.VANISHED: _Meaning(Remedy.MAY_HEAL, "It was listed but is gone. The next listing settles it."),
-    Reason.ACCESS_DENIED: _Meaning(
-        Remedy.NEEDS_PERSON, "The process may not read it. Grant access, then retry."
-    ),
-    Reason.SOURCE_UNAVAILABLE: _Meaning(
-        Remedy.MAY_HEAL, "The source did not answer. It is tried again by itself."
-    ),
-    Reason.STORE_UNAVAILABLE: _Meaning(
-        Remedy.MAY_HEAL, "The store did not answer. It is tried again by itself."
-    ),
+    Reason.ACCESS_DENIED: _Meaning(Remedy.NEEDS_PERSON, "The process may not read it. Grant access, then retry."),
+    Reason.SOURCE_UNAVAILABLE: _Meaning(Remedy.MAY_HEAL, "The source did not answer. It is tried again by itself."),
+    Reason.STORE_UNAVAILABLE: _Meaning(Remedy.MAY_HEAL, "The store did not answer. It is tried again by itself."),
     Reason.STORE_MISMATCH: _Meaning(
         Remedy.NEEDS_PERSON, "The store holds vectors of another embedder. Use that one, or a new store."
     ),
-    Reason.INTERNAL_ERROR: _Meaning(
-        Remedy.MAY_HEAL, "A fault of this program. Please report it with the error."
-    ),
+    Reason.INTERNAL_ERROR: _Meaning(Remedy.MAY_HEAL, "A fault of this program. Please report it with the error."),
 }
 
 DETERMINISTIC_INPUT_ERRORS = frozenset(r for r in Reason if r.remedy is Remedy.FINAL)
