@@ -1,0 +1,1 @@
+"""What a run makes: the Dagster definitions, the engine behind them, and the command line."""

@@ -1,0 +1,1 @@
+"""What a run reaches for: state, sources, artifacts, extractors, embedders, stores."""

@@ -1,0 +1,1 @@
+"""What starts a run: discovery, backlog, interrupted runs."""

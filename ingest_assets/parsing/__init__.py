@@ -1,0 +1,1 @@
+"""Bytes in, text pieces out, in a process that can be killed."""

@@ -1,0 +1,1 @@
+"""What extraction produced, content-addressed and immutable."""

@@ -1,0 +1,1 @@
+"""The truth about each document: its record, its transitions, claims, workers and jobs."""

@@ -1,0 +1,1 @@
+"""Chunk texts in, vectors out."""

@@ -1,0 +1,1 @@
+"""Chunks in, knowledge entries out."""

@@ -1,0 +1,1 @@
+"""Compare-and-set records by kind and key, on several backends."""
