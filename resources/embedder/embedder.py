@@ -2,22 +2,41 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
 
 
-class Embedder(ABC):
-    """Turns texts into unit vectors.
-
-    A store records `name`, `version` and `dimension` with its data and refuses vectors of another embedder.
-    """
+class EmbedderStamp(msgspec.Struct, frozen=True):
+    """Which embedder a store's vectors come from; recorded with the data at the first write."""
 
     name: str
     version: str
     dimension: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version} ({self.dimension} dimensions)"
+
+
+class Embedder(ABC):
+    """Turns texts into unit vectors.
+
+    A store records `name`, `version` and `dimension` with its data and refuses vectors of another embedder. They are
+    attributes of the class, and a model is loaded at the first `embed`, so asking for the stamp costs nothing.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    dimension: ClassVar[int]
+
+    @classmethod
+    def stamp(cls) -> EmbedderStamp:
+        """Name, version and dimension as one value."""
+        return EmbedderStamp(cls.name, cls.version, cls.dimension)
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> Vectors:

@@ -1,0 +1,50 @@
+"""Which embedders there are, and how one is had by its name.
+
+| name | what it is |
+|---|---|
+| `wordllama` | static word vectors, 256 dimensions, weights inside the wheel |
+| `hash` | hashes, 64 dimensions: no meaning, for tests and benchmarks |
+
+More can be added by packages that name an `Embedder` class in the entry point group `ingest_assets.embedders`.
+"""
+
+from importlib.metadata import EntryPoint, entry_points
+
+from resources.embedder.embedder import Embedder, EmbedderStamp
+
+GROUP = "ingest_assets.embedders"
+_BUILT_IN = (
+    EntryPoint("wordllama", "resources.embedder.wordllama_embedder:WordLlamaEmbedder", GROUP),
+    EntryPoint("hash", "resources.embedder.hash_embedder:HashEmbedder", GROUP),
+)
+
+
+class UnknownEmbedderError(ValueError):
+    """No embedder has the name."""
+
+
+def open_embedder(name: str) -> Embedder:
+    """Make the embedder called `name`. Its model is loaded at the first use.
+
+    Raises:
+        UnknownEmbedderError: there is none; the message lists those there are.
+    """
+    return _class_of(name)()
+
+
+def stamp_of(name: str) -> EmbedderStamp:
+    """Name, version and dimension of the embedder called `name`, without loading its model.
+
+    Raises:
+        UnknownEmbedderError: there is none; the message lists those there are.
+    """
+    return _class_of(name).stamp()
+
+
+def _class_of(name: str) -> type[Embedder]:
+    # Built-in names stand last, so that no package can take their place unnoticed.
+    known = {entry.name: entry for entry in (*entry_points(group=GROUP), *_BUILT_IN)}
+    if name not in known:
+        raise UnknownEmbedderError(f"Unknown embedder '{name}'. Known: {', '.join(sorted(known))}.")
+    embedder: type[Embedder] = known[name].load()
+    return embedder
