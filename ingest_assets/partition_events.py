@@ -1,0 +1,222 @@
+"""Reports documents to Dagster, many at a time. The only module that touches Dagster's private event calls.
+
+Dagster's public calls report one event at a time (6-22 ms each) or report no run at all. Here the events of a batch are
+built by hand and stored together (`benchmarks/bench_events.py` has the figures). `private_call_problems` says whether
+the installed Dagster still has the calls used; where it has not, the public, slower fallback reports instead.
+
+A partition of an asset shows
+    materialized  when its newest event is a materialization,
+    in progress   when its newest event is a planned one whose run is still running,
+    failed        when its newest event is a planned one whose run ended as failed.
+Dagster's open-source storages do not keep `ASSET_FAILED_TO_MATERIALIZE` events (`can_store_asset_failure_events` is
+False), so a planned event is the only way to show a failed document of a run without partition tags.
+"""
+
+import functools
+import inspect
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from itertools import groupby, islice
+from operator import attrgetter
+from time import time
+from typing import Any
+
+import dagster as dg
+import msgspec
+
+from ingest_assets.event_log_storage import store_asset_events
+
+BATCH_SIZE = 500  # events a transaction: 40-100 ms of a held write lock, and larger ones are no faster an event
+
+_DATA_VERSION = "dagster/data_version"
+_DATA_VERSION_IS_GIVEN = "dagster/data_version_is_user_provided"
+_CODE_VERSION = "dagster/code_version"
+
+_logger = logging.getLogger(__name__)
+
+# What this module calls, and the parameters or fields it relies on. A canary test compares them on every upgrade.
+_PRIVATE_CALLS: Mapping[str, frozenset[str]] = {
+    "dagster._core.events:DagsterEvent": frozenset(
+        {"event_type_value", "job_name", "event_specific_data", "message", "pid", "step_key"}
+    ),
+    "dagster._core.events:StepMaterializationData": frozenset({"materialization"}),
+    "dagster._core.events:AssetMaterializationPlannedData": frozenset({"asset_key", "partition"}),
+    "dagster._core.events.log:EventLogEntry": frozenset(
+        {"error_info", "level", "user_message", "run_id", "timestamp", "step_key", "job_name", "dagster_event"}
+    ),
+    "dagster._core.storage.event_log.sql_event_log:SqlEventLogStorage.store_event_batch": frozenset({"events"}),
+    "dagster._core.instance:DagsterInstance.get_asset_partitions_for_run": frozenset({"run_id", "of_type"}),
+}
+
+
+class PartitionMaterialized(msgspec.Struct, frozen=True, kw_only=True):
+    """One document that one asset now has.
+
+    `data_version` and `code_version` become the tags Dagster itself writes for an output that brings its data version;
+    `tags` are added to them.
+    """
+
+    asset_key: dg.AssetKey
+    partition: str
+    data_version: str
+    code_version: str | None = None
+    metadata: Mapping[str, dg.MetadataValue | str | int | float] = {}
+    tags: Mapping[str, str] = {}
+
+
+def report_materialized(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, step_key: str, events: Sequence[PartitionMaterialized]
+) -> None:
+    """Store a materialization per element of `events` under `run`, in batches that are stored whole or not at all.
+
+    Args:
+        instance: where to store them.
+        run: the run that made them.
+        step_key: the step of the run that made them; the run page groups by it.
+        events: any assets, any order. A batch stored holds one asset only: Dagster's PostgreSQL storage updates the
+            asset of a batch's last event and no other.
+
+    Raises:
+        Exception: whatever the storage raised, for instance a database that stays locked. Nothing of the batch is
+            stored then, so it can be reported again.
+    """
+    if private_call_problems():
+        for event in events:
+            instance.report_runless_asset_event(_materialization(event, {"run_id": run.run_id}))
+        return
+    for _, of_asset in groupby(sorted(events, key=_asset_path), key=_asset_path):
+        _store(instance, _materialized_entries(run, step_key, of_asset))
+
+
+def report_failed(
+    instance: dg.DagsterInstance,
+    run: dg.DagsterRun,
+    step_key: str,
+    asset_key: dg.AssetKey,
+    partitions: Sequence[str],
+) -> None:
+    """Make `partitions` of `asset_key` show as failed once `run` has ended as failed; until then as in progress.
+
+    Needed for runs without partition tags. A run with them has its planned events from its start, and a second one
+    changes nothing. Where the run ends otherwise, the partition shows what it showed before.
+    """
+    if private_call_problems():
+        _logger.warning("%d failed partitions of %s cannot be shown.", len(partitions), asset_key.to_user_string())
+        return
+    _store(instance, _planned_entries(run, step_key, asset_key, partitions))
+
+
+def report_outside_run(
+    instance: dg.DagsterInstance, run: dg.DagsterRun, step_key: str, events: Sequence[PartitionMaterialized]
+) -> list[PartitionMaterialized]:
+    """Report what a run that is dead still owes, under its own id, and return what was missing.
+
+    What the run had reported before it died is left out, so calling it again adds nothing.
+    """
+    if private_call_problems():
+        report_materialized(instance, run, step_key, events)
+        return list(events)
+    known = instance.get_asset_partitions_for_run(run.run_id, dg.DagsterEventType.ASSET_MATERIALIZATION)
+    owed = [event for event in events if event.partition not in known.get(event.asset_key, ())]
+    report_materialized(instance, run, step_key, owed)
+    return owed
+
+
+@functools.cache
+def private_call_problems() -> tuple[str, ...]:
+    """What the installed Dagster lacks of the private calls used here; empty when all is as expected."""
+    return tuple(problem for name, wanted in _PRIVATE_CALLS.items() for problem in _problems_of(name, wanted))
+
+
+def _problems_of(name: str, wanted: frozenset[str]) -> Iterator[str]:
+    try:
+        target = _resolve(name)
+    except (ImportError, AttributeError) as error:
+        yield f"{name}: {error}"
+        return
+    missing = wanted - inspect.signature(target).parameters.keys()
+    if missing:
+        yield f"{name}: no longer takes {', '.join(sorted(missing))}"
+
+
+def _resolve(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return attrgetter(attribute)(import_module(module))
+
+
+def _asset_path(event: PartitionMaterialized) -> tuple[str, ...]:
+    return tuple(event.asset_key.path)
+
+
+def _store(instance: dg.DagsterInstance, entries: Iterator[dg.EventLogEntry]) -> None:
+    for batch in iter(lambda: list(islice(entries, BATCH_SIZE)), []):
+        store_asset_events(instance.event_log_storage, batch)
+
+
+def _materialized_entries(
+    run: dg.DagsterRun, step_key: str, events: Iterable[PartitionMaterialized]
+) -> Iterator[dg.EventLogEntry]:
+    from dagster._core.events import StepMaterializationData
+
+    for event in events:
+        yield _entry(
+            run,
+            step_key,
+            dg.DagsterEventType.ASSET_MATERIALIZATION,
+            StepMaterializationData(_materialization(event)),
+            f"Materialized value {' '.join(event.asset_key.path)}.",
+        )
+
+
+def _planned_entries(
+    run: dg.DagsterRun, step_key: str, asset_key: dg.AssetKey, partitions: Iterable[str]
+) -> Iterator[dg.EventLogEntry]:
+    from dagster._core.events import AssetMaterializationPlannedData
+
+    for partition in partitions:
+        yield _entry(
+            run,
+            step_key,
+            dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED,
+            AssetMaterializationPlannedData(asset_key, partition=partition),
+            f"{run.job_name} intends to materialize asset {asset_key.to_string()}",
+        )
+
+
+def _entry(
+    run: dg.DagsterRun, step_key: str, event_type: dg.DagsterEventType, data: Any, message: str
+) -> dg.EventLogEntry:
+    event = dg.DagsterEvent(
+        event_type_value=event_type.value,
+        job_name=run.job_name,
+        event_specific_data=data,
+        message=message,
+        pid=os.getpid(),
+        step_key=step_key,
+    )
+    return dg.EventLogEntry(  # type: ignore[no-untyped-call]
+        error_info=None,
+        level=logging.DEBUG,
+        user_message="",
+        run_id=run.run_id,
+        timestamp=time(),
+        step_key=step_key,
+        job_name=run.job_name,
+        dagster_event=event,
+    )
+
+
+def _materialization(
+    event: PartitionMaterialized, more_metadata: Mapping[str, str] | None = None
+) -> dg.AssetMaterialization:
+    versions = {_DATA_VERSION: event.data_version, _DATA_VERSION_IS_GIVEN: "true"}
+    if event.code_version is not None:
+        versions[_CODE_VERSION] = event.code_version
+    return dg.AssetMaterialization(
+        event.asset_key,
+        partition=event.partition,
+        metadata={**event.metadata, **(more_metadata or {})},
+        tags={**event.tags, **versions},
+    )
