@@ -6,12 +6,29 @@ carry the fencing token of the claim they were written under: a worker whose cla
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
 from resources.artifact_store.artifact import Chunk, Entry, Place
-from resources.embedder.embedder import Vectors
+from resources.embedder.embedder import EmbedderStamp, Vectors
+
+__all__ = [
+    "BuildResult",
+    "DocumentBuild",
+    "EmbedderStamp",
+    "HeldDocument",
+    "Hit",
+    "Removal",
+    "Store",
+    "StoreChangedError",
+    "StoreConfigError",
+    "StoreCorruptError",
+    "StoreError",
+    "StoreMismatchError",
+    "StoreTooNewError",
+    "StoreUnavailableError",
+]
 
 
 class StoreError(Exception):
@@ -26,6 +43,18 @@ class StoreUnavailableError(StoreError):
     """The store did not answer, or stayed locked longer than we wait. Trying again can help."""
 
 
+class StoreChangedError(StoreUnavailableError):
+    """The store lost chunks between `held_chunks` and `write` (dropped, say). Read what is held again, then write."""
+
+
+class StoreConfigError(StoreError, ValueError):
+    """The store's configuration is wrong: an unknown kind or option, a value of the wrong type."""
+
+
+class StoreTooNewError(StoreError):
+    """A newer version of this program made the store's data. Trying again cannot help."""
+
+
 class StoreMismatchError(StoreError):
     """The store's data was made with another embedder. Trying again cannot help."""
 
@@ -34,19 +63,12 @@ class StoreCorruptError(StoreError):
     """What the store holds cannot be read. Trying again cannot help."""
 
 
-class EmbedderStamp(msgspec.Struct, frozen=True):
-    """Which embedder a store's vectors come from; recorded with the data at the first write."""
-
-    name: str
-    version: str
-    dimension: int
-
-
 class DocumentBuild(msgspec.Struct, frozen=True):
-    """One document as it shall stand in a store.
+    """One document as it shall stand in a store. At most one of a document in one call.
 
-    `vectors` holds a vector for each chunk id the store does not hold yet (see `Store.held_chunks`); a chunk that is
-    held keeps its row and its vector, and only its position and place are renewed.
+    `vectors` holds a vector, of shape (dimension,), for each chunk id the store does not hold yet (see
+    `Store.held_chunks`); a chunk that is held keeps its row and its vector, and only its position and place are
+    renewed.
     """
 
     document_id: str
@@ -58,11 +80,14 @@ class DocumentBuild(msgspec.Struct, frozen=True):
     chunkset_hash: str
     chunks: Sequence[Chunk]
     entries: Sequence[Entry]
-    vectors: Mapping[str, Sequence[float]]
+    vectors: Mapping[str, Vectors]
 
 
 class BuildResult(msgspec.Struct, frozen=True):
-    """What writing one document did. `fenced`: refused, a newer claim has written; nothing was changed."""
+    """What writing or removing one document did, counted in chunks.
+
+    `fenced`: refused, a newer claim has written or removed the document; nothing was changed.
+    """
 
     document_id: str
     fenced: bool = False
@@ -103,6 +128,12 @@ class Store(ABC):
     """One index. Safe for several processes at once; methods block, so call them off the event loop if it matters."""
 
     kind: ClassVar[str]
+    Config: ClassVar[type[msgspec.Struct]]
+
+    @classmethod
+    @abstractmethod
+    def from_config(cls, slug: str, stamp: EmbedderStamp, config: Any) -> "Store":
+        """Make the store from its kind's own `Config`. Nothing is opened or written yet."""
 
     def __init__(self, slug: str, stamp: EmbedderStamp) -> None:
         self.slug = slug
@@ -118,12 +149,17 @@ class Store(ABC):
 
         Raises:
             StoreMismatchError: the store holds vectors of another embedder; nothing was changed.
+            StoreChangedError: a chunk is neither held nor given a vector; nothing was changed.
             StoreUnavailableError: the store could not be reached or locked in time; nothing was changed.
         """
 
     @abstractmethod
     def remove(self, removals: Sequence[Removal]) -> list[BuildResult]:
-        """Take documents out, rows and all; a document the store does not hold is a success with nothing removed."""
+        """Take documents out, rows and all; a document the store does not hold is a success with nothing removed.
+
+        The token is remembered, so that a late writer of a removed document is refused as well. Allowed whatever
+        embedder the store's vectors come from.
+        """
 
     @abstractmethod
     def search(

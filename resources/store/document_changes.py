@@ -1,0 +1,190 @@
+"""What must be written so that documents stand as given: a comparison of rows, without any I/O."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from resources.artifact_store.artifact import Chunk, Entry
+from resources.store.store import BuildResult, DocumentBuild, Removal
+
+
+class RowId(NamedTuple):
+    """A chunk or an entry, named within its document."""
+
+    document_id: str
+    id: str
+
+
+class Placement(NamedTuple):
+    """Everything about a chunk that may change while its text, its id and its vector stay."""
+
+    org_id: str
+    source: str
+    ordinal: int
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    page: int | None
+    last_page: int | None
+    sheet: str | None
+    row: int | None
+    last_row: int | None
+
+
+class PlacedChunk(NamedTuple):
+    """A chunk at its position in its document."""
+
+    build: DocumentBuild
+    ordinal: int
+    chunk: Chunk
+
+    def placement(self) -> Placement:
+        """Where it stands."""
+        build, place = self.build, self.chunk.place
+        return Placement(
+            build.org_id,
+            build.source,
+            self.ordinal,
+            place.start,
+            place.end,
+            place.headings,
+            place.page,
+            place.last_page,
+            place.sheet,
+            place.row,
+            place.last_row,
+        )
+
+
+class PlacedEntry(NamedTuple):
+    """An entry in its document."""
+
+    document_id: str
+    entry: Entry
+
+
+class DocumentRow(NamedTuple):
+    """A document's own row."""
+
+    document_id: str
+    org_id: str
+    source: str
+    source_uri: str
+    title: str
+    fencing_token: int
+    chunkset_hash: str
+    n_chunks: int
+    n_entries: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a store holds of the documents in question, by document id."""
+
+    documents: Mapping[str, DocumentRow]
+    removed_tokens: Mapping[str, int]
+    chunks: Mapping[str, Mapping[str, Placement]]
+    entries: Mapping[str, frozenset[str]]
+
+    def is_fenced(self, document_id: str, fencing_token: int) -> bool:
+        """Whether a newer claim than this one has written or removed the document."""
+        row = self.documents.get(document_id)
+        newest = max(row.fencing_token if row else fencing_token, self.removed_tokens.get(document_id, fencing_token))
+        return newest > fencing_token
+
+
+@dataclass
+class Changes:
+    """The rows to write and to remove, and what to report for each document."""
+
+    documents: list[DocumentBuild] = field(default_factory=list)
+    new_chunks: list[PlacedChunk] = field(default_factory=list)
+    moved_chunks: list[PlacedChunk] = field(default_factory=list)
+    gone_chunks: list[RowId] = field(default_factory=list)
+    new_entries: list[PlacedEntry] = field(default_factory=list)
+    gone_entries: list[RowId] = field(default_factory=list)
+    results: list[BuildResult] = field(default_factory=list)
+
+    def is_empty(self) -> bool:
+        """Whether the store stands as given already."""
+        return not (self.documents or self.new_chunks or self.moved_chunks or self.gone_chunks) and not (
+            self.new_entries or self.gone_entries
+        )
+
+
+def changes_between(held: Held, builds: Sequence[DocumentBuild]) -> Changes:
+    """Compare what is held with what shall stand there; fenced documents change nothing."""
+    changes = Changes()
+    for build in builds:
+        if held.is_fenced(build.document_id, build.fencing_token):
+            changes.results.append(BuildResult(build.document_id, fenced=True))
+        else:
+            _add_document(changes, held, build)
+    return changes
+
+
+def removals_allowed(
+    held: Held, n_chunks: Mapping[str, int], removals: Sequence[Removal]
+) -> tuple[list[Removal], list[BuildResult]]:
+    """The removals that have something to do, and what to report for each one asked for."""
+    to_apply = []
+    results = []
+    for removal in removals:
+        fenced = held.is_fenced(removal.document_id, removal.fencing_token)
+        results.append(
+            BuildResult(removal.document_id, fenced, n_removed=0 if fenced else n_chunks.get(removal.document_id, 0))
+        )
+        done_already = (
+            removal.document_id not in held.documents
+            and held.removed_tokens.get(removal.document_id) == removal.fencing_token
+        )
+        if not fenced and not done_already:
+            to_apply.append(removal)
+    return to_apply, results
+
+
+def _add_document(changes: Changes, held: Held, build: DocumentBuild) -> None:
+    document_id = build.document_id
+    if held.documents.get(document_id) != _row_of(build) or document_id in held.removed_tokens:
+        changes.documents.append(build)
+    _add_entries(changes, held.entries.get(document_id, frozenset()), build)
+    changes.results.append(_add_chunks(changes, held.chunks.get(document_id, {}), build))
+
+
+def _add_chunks(changes: Changes, held: Mapping[str, Placement], build: DocumentBuild) -> BuildResult:
+    n_written = 0
+    for ordinal, chunk in enumerate(build.chunks):
+        placed = PlacedChunk(build, ordinal, chunk)
+        old = held.get(chunk.chunk_id)
+        if old is None:
+            changes.new_chunks.append(placed)
+            n_written += 1
+        elif old != placed.placement():
+            changes.moved_chunks.append(placed)
+    gone = held.keys() - {chunk.chunk_id for chunk in build.chunks}
+    changes.gone_chunks.extend(RowId(build.document_id, chunk_id) for chunk_id in sorted(gone))
+    return BuildResult(
+        build.document_id, n_written=n_written, n_kept=len(build.chunks) - n_written, n_removed=len(gone)
+    )
+
+
+def _add_entries(changes: Changes, held: frozenset[str], build: DocumentBuild) -> None:
+    wanted = {entry.entry_id: entry for entry in build.entries}
+    changes.new_entries.extend(
+        PlacedEntry(build.document_id, entry) for entry_id, entry in wanted.items() if entry_id not in held
+    )
+    changes.gone_entries.extend(RowId(build.document_id, entry_id) for entry_id in sorted(held - wanted.keys()))
+
+
+def _row_of(build: DocumentBuild) -> DocumentRow:
+    return DocumentRow(
+        build.document_id,
+        build.org_id,
+        build.source,
+        build.source_uri,
+        build.title,
+        build.fencing_token,
+        build.chunkset_hash,
+        len(build.chunks),
+        len(build.entries),
+    )

@@ -1,0 +1,292 @@
+"""The store kind `duckdb`: one file per store on one machine, searched by exact cosine similarity.
+
+Many processes use the file in turn, behind a lock beside it. A call is one transaction.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+
+from resources.artifact_store.artifact import Place
+from resources.embedder.embedder import EmbedderStamp, Vectors
+from resources.store import duckdb_columns as columns
+from resources.store import duckdb_queries as queries
+from resources.store.document_changes import (
+    Changes,
+    DocumentRow,
+    Held,
+    PlacedChunk,
+    Placement,
+    changes_between,
+    removals_allowed,
+)
+from resources.store.duckdb_file import DuckDBFile, Session
+from resources.store.store import (
+    BuildResult,
+    DocumentBuild,
+    HeldDocument,
+    Hit,
+    Removal,
+    Store,
+    StoreChangedError,
+    StoreCorruptError,
+    StoreMismatchError,
+    StoreTooNewError,
+)
+
+
+class DuckDBConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `ingest.toml` may say about a store of this kind. `lock_timeout` is in seconds."""
+
+    path: str
+    lock_timeout: float = 30.0
+    memory_limit: str = "256MB"
+
+
+class DuckDBStore(Store):
+    """One index in one DuckDB file."""
+
+    kind: ClassVar[str] = "duckdb"
+    Config: ClassVar[type[msgspec.Struct]] = DuckDBConfig
+
+    def __init__(
+        self, slug: str, path: Path, stamp: EmbedderStamp, *, lock_timeout: float = 30.0, memory_limit: str = "256MB"
+    ) -> None:
+        super().__init__(slug, stamp)
+        self._file = DuckDBFile(slug, path, self._create, lock_timeout=lock_timeout, memory_limit=memory_limit)
+
+    @classmethod
+    def from_config(cls, slug: str, stamp: EmbedderStamp, config: DuckDBConfig) -> "DuckDBStore":
+        """See `Store.from_config`."""
+        return cls(slug, Path(config.path), stamp, lock_timeout=config.lock_timeout, memory_limit=config.memory_limit)
+
+    def held_chunks(self, document_ids: Sequence[str]) -> dict[str, set[str]]:
+        """See `Store.held_chunks`."""
+        held: dict[str, set[str]] = {document_id: set() for document_id in document_ids}
+        with self._file.reading() as session:
+            if session is not None and self._holds_our_vectors(session):
+                for document_id, chunk_id in session.rows(queries.SELECT_HELD_CHUNKS, _ids(document_ids)):
+                    held[document_id].add(chunk_id)
+        return held
+
+    def write(self, builds: Sequence[DocumentBuild]) -> list[BuildResult]:
+        """See `Store.write`."""
+        _check(builds)
+        if not builds:
+            return []
+        with self._file.writing() as session:
+            if not self._holds_our_vectors(session):
+                self._adopt_embedder(session)
+            changes = changes_between(_read_held(session, builds), builds)
+            if not changes.is_empty():
+                _apply(session, changes, self._vectors_of(changes.new_chunks))
+        return changes.results
+
+    def remove(self, removals: Sequence[Removal]) -> list[BuildResult]:
+        """See `Store.remove`."""
+        if not removals:
+            return []
+        _refuse_twice(removal.document_id for removal in removals)
+        with self._file.writing() as session:
+            self._check_version(session)
+            document_ids = [removal.document_id for removal in removals]
+            n_chunks = Counter(row[0] for row in session.rows(queries.SELECT_HELD_CHUNKS, _ids(document_ids)))
+            to_apply, results = removals_allowed(_read_fences(session, document_ids), n_chunks, removals)
+            if to_apply:
+                _apply_removals(session, to_apply)
+        return results
+
+    def search(
+        self,
+        vector: Vectors,
+        k: int,
+        *,
+        org_id: str,
+        document_id: str | None = None,
+        source: str | None = None,
+    ) -> list[Hit]:
+        """See `Store.search`."""
+        self._check_query(vector)
+        with self._file.reading() as session:
+            if k < 1 or session is None or not self._holds_our_vectors(session):
+                return []
+            rows = session.rows(
+                queries.with_dimension(queries.SEARCH, self.stamp.dimension),
+                {"vector": vector.tolist(), "k": k, "org_id": org_id, "document_id": document_id, "source": source},
+            )
+        return [_hit(row) for row in rows]
+
+    def held_documents(self, after: str = "", limit: int = 10_000) -> list[HeldDocument]:
+        """See `Store.held_documents`."""
+        with self._file.reading() as session:
+            if session is None:
+                return []
+            self._check_version(session)
+            rows = session.rows(queries.SELECT_HELD_DOCUMENTS, {"after": after, "limit": limit})
+        return [HeldDocument(*row) for row in rows]
+
+    def drop(self) -> None:
+        """See `Store.drop`."""
+        self._file.delete()
+
+    def _check_version(self, session: Session) -> EmbedderStamp | None:
+        """Refuse a file of a newer program; tell whose vectors it holds, None before the first write."""
+        rows = session.rows(queries.SELECT_META)
+        if len(rows) != 1:
+            raise StoreCorruptError(
+                self.slug, f"{self._file.path} does not say what it is. Drop it and build it again."
+            )
+        version, name, embedder_version, dimension = rows[0]
+        if version > queries.SCHEMA_VERSION:
+            raise StoreTooNewError(
+                self.slug,
+                f"{self._file.path} has schema version {version}, and this program knows versions up to "
+                f"{queries.SCHEMA_VERSION}. Update the program, or build into a new store.",
+            )
+        return EmbedderStamp(name, embedder_version, dimension) if name else None
+
+    def _holds_our_vectors(self, session: Session) -> bool:
+        """Whether the file is our embedder's. Another's may be taken over while it holds no vector.
+
+        Raises:
+            StoreMismatchError: it holds vectors of another embedder.
+        """
+        recorded = self._check_version(session)
+        if recorded == self.stamp:
+            return True
+        if recorded is not None and session.rows(queries.HAS_CHUNKS)[0][0]:
+            raise StoreMismatchError(
+                self.slug,
+                f"holds vectors of embedder {recorded}, and is configured for {self.stamp}. Vectors of two embedders "
+                f"cannot be compared: set the embedder back to '{recorded.name}', build into a new store, or drop "
+                "this one and build it again.",
+            )
+        return False
+
+    def _create(self, session: Session) -> None:
+        for statement in (*queries.CREATE_TABLES, queries.with_dimension(queries.CREATE_CHUNKS, self.stamp.dimension)):
+            session.rows(statement)
+        session.rows(queries.INSERT_META, _meta(None))
+
+    def _adopt_embedder(self, session: Session) -> None:
+        session.rows(queries.with_dimension(queries.CREATE_CHUNKS, self.stamp.dimension))
+        session.rows(queries.DELETE_META)
+        session.rows(queries.INSERT_META, _meta(self.stamp))
+
+    def _vectors_of(self, chunks: Sequence[PlacedChunk]) -> Vectors:
+        """The new chunks' vectors, one row each, finite and of our dimension."""
+        given = []
+        for build, _, chunk in chunks:
+            vector = build.vectors.get(chunk.chunk_id)
+            if vector is None:
+                raise StoreChangedError(
+                    self.slug,
+                    f"does not hold chunk {chunk.chunk_id} of document '{build.document_id}', and no vector was "
+                    "given for it. Ask again what is held, and write again.",
+                )
+            if len(vector) != self.stamp.dimension:
+                raise ValueError(
+                    f"Document '{build.document_id}': a vector of {len(vector)} numbers; {self.stamp} is needed."
+                )
+            given.append(vector)
+        vectors = np.array(given, dtype=np.float32).reshape(len(given), self.stamp.dimension)
+        if not np.isfinite(vectors).all():
+            raise ValueError("A vector holds NaN or infinity.")
+        return vectors
+
+    def _check_query(self, vector: Vectors) -> None:
+        if vector.shape != (self.stamp.dimension,) or not np.isfinite(vector).all():
+            raise ValueError(f"The query must be {self.stamp.dimension} finite numbers, not shape {vector.shape}.")
+
+
+def _meta(stamp: EmbedderStamp | None) -> dict[str, Any]:
+    return {
+        "schema_version": queries.SCHEMA_VERSION,
+        "name": stamp and stamp.name,
+        "version": stamp and stamp.version,
+        "dimension": stamp and stamp.dimension,
+    }
+
+
+def _ids(document_ids: Sequence[str]) -> dict[str, list[str]]:
+    return {"document_ids": list(document_ids)}
+
+
+def _refuse_twice(document_ids: Iterable[str]) -> None:
+    """Refuse a call that names a document twice: which of the two should stand?"""
+    for document_id, n_times in Counter(document_ids).items():
+        if n_times > 1:
+            raise ValueError(f"Document '{document_id}' is given {n_times} times in one call.")
+
+
+def _check(builds: Sequence[DocumentBuild]) -> None:
+    _refuse_twice(build.document_id for build in builds)
+    for build in builds:
+        if len({chunk.chunk_id for chunk in build.chunks}) < len(build.chunks):
+            raise ValueError(f"Document '{build.document_id}' has two chunks with one id.")
+
+
+def _read_fences(session: Session, document_ids: Sequence[str]) -> Held:
+    ids = _ids(document_ids)
+    documents = {row[0]: DocumentRow(*row) for row in session.rows(queries.SELECT_DOCUMENTS, ids)}
+    removed = dict(session.rows(queries.SELECT_REMOVED, ids))
+    return Held(documents, removed, {}, {})
+
+
+def _read_held(session: Session, builds: Sequence[DocumentBuild]) -> Held:
+    fences = _read_fences(session, [build.document_id for build in builds])
+    if not fences.documents:
+        return fences
+    ids = _ids(list(fences.documents))
+    chunks: defaultdict[str, dict[str, Placement]] = defaultdict(dict)
+    for document_id, chunk_id, org_id, source, ordinal, start, end, headings, *rest in session.rows(
+        queries.SELECT_PLACED_CHUNKS, ids
+    ):
+        chunks[document_id][chunk_id] = Placement(org_id, source, ordinal, start, end, tuple(headings), *rest)
+    entries: defaultdict[str, set[str]] = defaultdict(set)
+    for document_id, entry_id in session.rows(queries.SELECT_HELD_ENTRIES, ids):
+        entries[document_id].add(entry_id)
+    return Held(
+        fences.documents, fences.removed_tokens, chunks, {key: frozenset(value) for key, value in entries.items()}
+    )
+
+
+def _apply(session: Session, changes: Changes, vectors: Vectors) -> None:
+    if changes.gone_chunks:
+        session.with_table(queries.DELETE_CHUNKS, "given_ids", columns.ids_table(changes.gone_chunks))
+    if changes.gone_entries:
+        session.with_table(queries.DELETE_ENTRIES, "given_ids", columns.ids_table(changes.gone_entries))
+    if changes.moved_chunks:
+        session.with_table(
+            queries.UPDATE_PLACED_CHUNKS, "given_chunks", columns.placed_chunks_table(changes.moved_chunks)
+        )
+    if changes.new_chunks:
+        session.with_table(queries.INSERT_CHUNKS, "given_chunks", columns.chunks_table(changes.new_chunks, vectors))
+    if changes.new_entries:
+        session.with_table(queries.INSERT_ENTRIES, "given_entries", columns.entries_table(changes.new_entries))
+    if changes.documents:
+        ids = _ids([build.document_id for build in changes.documents])
+        session.rows(queries.DELETE_DOCUMENTS, ids)
+        session.rows(queries.DELETE_REMOVED, ids)
+        session.with_table(queries.INSERT_DOCUMENTS, "given_documents", columns.documents_table(changes.documents))
+
+
+def _apply_removals(session: Session, removals: Sequence[Removal]) -> None:
+    ids = _ids([removal.document_id for removal in removals])
+    for query in (
+        queries.DELETE_CHUNKS_OF_DOCUMENTS,
+        queries.DELETE_ENTRIES_OF_DOCUMENTS,
+        queries.DELETE_DOCUMENTS,
+        queries.DELETE_REMOVED,
+    ):
+        session.rows(query, ids)
+    session.with_table(queries.INSERT_REMOVED, "given_removed", columns.removals_table(removals))
+
+
+def _hit(row: tuple[Any, ...]) -> Hit:
+    score, document_id, source_uri, title, chunk_id, text, start, end, headings, *rest = row
+    return Hit(score, document_id, source_uri, title, chunk_id, text, Place(start, end, tuple(headings), *rest))
