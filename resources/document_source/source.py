@@ -1,0 +1,63 @@
+"""The port through which documents are listed and read."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import msgspec
+
+from resources.document_state.reasons import Reason
+
+
+class SourceError(Exception):
+    """A source could not be listed. Nothing may be concluded about what it no longer has."""
+
+    def __init__(self, source: str, message: str) -> None:
+        super().__init__(f"Source '{source}': {message}")
+        self.source = source
+
+
+class ReadError(Exception):
+    """One document could not be read; `reason` says what became of it."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class SourceObject(msgspec.Struct, frozen=True):
+    """One listed object. `content_version` changes whenever the content may have changed."""
+
+    source_uri: str
+    content_version: str
+    size: int
+
+
+class ReadResult(msgspec.Struct, frozen=True):
+    """A document's bytes and the version they were read at, proven not to have changed while reading."""
+
+    content: bytes
+    content_version: str
+
+
+class DocumentSource(ABC):
+    """A named place documents come from."""
+
+    name: str
+    org_id: str
+    uri: str
+
+    @abstractmethod
+    def list_objects(self, prefix: bytes = b"") -> Iterator[SourceObject]:
+        """Everything the source has, or what lies under a key prefix, in no particular order.
+
+        Raises:
+            SourceError: the listing failed or is incomplete.
+        """
+
+    @abstractmethod
+    def read(self, source_uri: str, max_bytes: int) -> ReadResult:
+        """Read one document whole.
+
+        Raises:
+            ReadError: it vanished, may not be read, is larger than `max_bytes`, or changed while it was read.
+        """

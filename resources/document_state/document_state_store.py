@@ -1,0 +1,157 @@
+"""The truth about every document: read it, change it conditionally, claim it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from resources.document_state.label import DocumentLabel, label_of, read_label
+from resources.document_state.model import DocStatus, Phase, Presence, Status
+from resources.document_state.transitions import check_transition, due_at
+from resources.records.backend import BackendCorruptError, RecordBackend
+from resources.records.record import Record, Stamp, Write
+
+KIND = "document"
+INCOMPLETE = frozenset({Status.PENDING, Status.IN_PROGRESS, Status.FAILED})
+
+Change = tuple[DocStatus, DocStatus | None]  # (what it shall be, what it was when read; None: absent)
+LabelFilter = Callable[[DocumentLabel], bool]
+
+
+class DocumentStateStore(ABC):
+    """One truthful record per document over both phases. Safe for many workers: every write is conditional."""
+
+    @abstractmethod
+    async def get_status(self, document_id: str) -> DocStatus | None:
+        """The document's record, or None if it is unknown."""
+
+    @abstractmethod
+    async def set_status(self, document_id: str, status: DocStatus, *, expected: DocStatus | None = None) -> bool:
+        """Write a record if the stored one is still `expected`.
+
+        Args:
+            document_id: which document.
+            status: the whole new record.
+            expected: the record as it was read; None: the document must be unknown.
+
+        Returns:
+            False if the stored record differs; then nothing was written.
+
+        Raises:
+            IllegalTransitionError: the table of transitions does not allow this change.
+        """
+
+    @abstractmethod
+    async def list_incomplete(self, phase: Phase, where: LabelFilter | None = None) -> list[str]:
+        """Ids of present documents that are not done in a phase, FAILED included: it is also the diagnosis."""
+
+    @abstractmethod
+    async def get_many(self, document_ids: Collection[str]) -> dict[str, DocStatus]:
+        """The records that exist among these."""
+
+    @abstractmethod
+    async def set_many(self, changes: Sequence[Change]) -> list[DocStatus | None]:
+        """Many conditional writes; for each the record as stored now, or None if it was refused."""
+
+    @abstractmethod
+    async def list_due(self, now: datetime, limit: int) -> list[str]:
+        """Ids of documents that want a worker, the longest due first. A hint: the claim is the truth."""
+
+    @abstractmethod
+    async def counts(self) -> Mapping[DocumentLabel, int]:
+        """How many documents carry each label."""
+
+    @abstractmethod
+    def iter_statuses(self, where: LabelFilter | None = None) -> AsyncIterator[DocStatus]:
+        """All records, or those whose label passes, by ascending document id."""
+
+    @abstractmethod
+    async def list_ids(self, where: LabelFilter) -> list[str]:
+        """Ids of all documents whose label passes, ascending."""
+
+
+class RecordDocumentStateStore(DocumentStateStore):
+    """Documents as records of a backend."""
+
+    def __init__(self, backend: RecordBackend) -> None:
+        self._backend = backend
+        self._encoder = msgspec.json.Encoder()
+        self._decoder = msgspec.json.Decoder(DocStatus)
+
+    async def get_status(self, document_id: str) -> DocStatus | None:
+        """See DocumentStateStore."""
+        record = await self._backend.read(KIND, document_id)
+        return self._decode(record) if record else None
+
+    async def set_status(self, document_id: str, status: DocStatus, *, expected: DocStatus | None = None) -> bool:
+        """See DocumentStateStore."""
+        if status.document_id != document_id:
+            raise ValueError(f"The record of '{status.document_id}' cannot be written as '{document_id}'.")
+        return (await self.set_many([(status, expected)]))[0] is not None
+
+    async def list_incomplete(self, phase: Phase, where: LabelFilter | None = None) -> list[str]:
+        """See DocumentStateStore."""
+        return await self.list_ids(
+            lambda label: (
+                label.presence is Presence.PRESENT
+                and label.status(phase) in INCOMPLETE
+                and (where is None or where(label))
+            )
+        )
+
+    async def get_many(self, document_ids: Collection[str]) -> dict[str, DocStatus]:
+        """See DocumentStateStore."""
+        records = await self._backend.read_many(KIND, document_ids)
+        return {key: self._decode(record) for key, record in records.items()}
+
+    async def set_many(self, changes: Sequence[Change]) -> list[DocStatus | None]:
+        """See DocumentStateStore."""
+        writes = []
+        for new, old in changes:
+            check_transition(old, new)
+            expected = Stamp(old.version, old.write_id) if old is not None else None
+            value = self._encoder.encode(msgspec.structs.replace(new, version=0, write_id=""))
+            writes.append(Write(new.document_id, value, expected, due_at(new), label_of(new)))
+        results = await self._backend.compare_and_set(KIND, writes)
+        return [
+            msgspec.structs.replace(new, version=result.stamp.version, write_id=result.stamp.write_id)
+            if result.written and result.stamp
+            else None
+            for (new, _), result in zip(changes, results, strict=True)
+        ]
+
+    async def list_due(self, now: datetime, limit: int) -> list[str]:
+        """See DocumentStateStore."""
+        return [due.key for due in await self._backend.list_due(KIND, now, limit)]
+
+    async def counts(self) -> Mapping[DocumentLabel, int]:
+        """See DocumentStateStore."""
+        return {read_label(label): count for label, count in (await self._backend.count_labels(KIND)).items()}
+
+    async def iter_statuses(self, where: LabelFilter | None = None) -> AsyncIterator[DocStatus]:
+        """See DocumentStateStore."""
+        labels = None if where is None else await self._labels(where)
+        if labels is not None and not labels:
+            return
+        async for record in self._backend.list_records(KIND, labels=labels):
+            yield self._decode(record)
+
+    async def list_ids(self, where: LabelFilter) -> list[str]:
+        """See DocumentStateStore."""
+        return await self._backend.list_keys(KIND, await self._labels(where))
+
+    async def _labels(self, where: LabelFilter) -> list[str]:
+        return [label for label in await self._backend.count_labels(KIND) if where(read_label(label))]
+
+    def _decode(self, record: Record) -> DocStatus:
+        try:
+            doc = self._decoder.decode(record.value)
+        except msgspec.MsgspecError as error:
+            raise BackendCorruptError(self._backend.uri, f"record of document '{record.key}': {error}.") from error
+        return msgspec.structs.replace(doc, version=record.stamp.version, write_id=record.stamp.write_id)
+
+
+def utc_now() -> datetime:
+    """The time, aware."""
+    return datetime.now(UTC)

@@ -1,0 +1,289 @@
+"""Ingest jobs: one request each, its documents in pages, its outcome counted while it runs."""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from resources.document_state.process_identity import ProcessIdentity, is_certainly_dead, this_process
+from resources.document_state.reasons import Reason
+from resources.document_state.take_up import Mode
+from resources.records.backend import RecordBackend
+from resources.records.record import Record, Stamp, Write
+
+KIND = "job"
+
+
+class JobStatus(StrEnum):
+    """Where a job stands."""
+
+    QUEUED = "queued"  # no run has begun
+    RUNNING = "running"  # it is being worked on
+    SUCCEEDED = "succeeded"  # every document succeeded or was skipped
+    PARTIAL = "partial"  # some failed
+    FAILED = "failed"  # none succeeded
+    BLOCKED = "blocked"  # a batch was held back, by the spend gate
+
+
+class Outcome(StrEnum):
+    """What a run made of one document."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    PENDING = "pending"  # given back undone
+    REMOVED = "removed"  # gone from its source, and now from every store
+    UNCHANGED = "unchanged"  # complete already
+    BUSY = "busy"  # another worker has it
+
+
+class DocumentResult(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a job made of one document."""
+
+    document_id: str
+    source_uri: str
+    filename: str
+    status: Outcome
+    run_id: str
+    reason: Reason | None = None
+    error: str = ""
+    n_chunks: int = 0
+    n_entries: int = 0
+    seconds: float = 0.0
+
+
+class JobCounts(msgspec.Struct, frozen=True):
+    """What became of a job's documents so far."""
+
+    succeeded: int = 0
+    failed: int = 0
+    skipped: int = 0
+    unchanged: int = 0
+    busy: int = 0
+
+    @classmethod
+    def of(cls, results: Sequence[DocumentResult]) -> "JobCounts":
+        """Count results; a removed document is a success, one given back is still to be done."""
+        found = Counter(result.status for result in results)
+        return cls(
+            found[Outcome.SUCCEEDED] + found[Outcome.REMOVED],
+            found[Outcome.FAILED],
+            found[Outcome.SKIPPED],
+            found[Outcome.UNCHANGED],
+            found[Outcome.BUSY],
+        )
+
+    def times(self, n: int) -> "JobCounts":
+        """These counts, n times."""
+        return JobCounts(*(value * n for value in msgspec.structs.astuple(self)))
+
+    def plus(self, other: "JobCounts") -> "JobCounts":
+        """The sum."""
+        mine, others = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        return JobCounts(*(a + b for a, b in zip(mine, others, strict=True)))
+
+
+class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A job's header; the documents asked for and the results are records beside it.
+
+    `n_requested` = `n_succeeded` + `n_failed` + `n_skipped` + `n_pending`. Documents that turned out complete, or in
+    another worker's hands, were not requested: they count as `n_unchanged` and `n_busy`.
+    """
+
+    job_id: str
+    scope_id: str
+    user_id: str
+    mode: Mode
+    created_at: datetime
+    owner: ProcessIdentity
+    n_pages: int = 0
+    n_listed: int = 0
+    n_unchanged_before: int = 0
+    n_busy_before: int = 0
+    status: JobStatus = JobStatus.RUNNING
+    run_ids: tuple[str, ...] = ()
+    completed_at: datetime | None = None
+    error_message: str = ""
+    counts: JobCounts = JobCounts()
+
+    @property
+    def n_requested(self) -> int:
+        """Documents it is to work on."""
+        return self.n_listed - self.counts.unchanged - self.counts.busy
+
+    @property
+    def n_succeeded(self) -> int:
+        """Documents done."""
+        return self.counts.succeeded
+
+    @property
+    def n_failed(self) -> int:
+        """Documents tried and not done."""
+        return self.counts.failed
+
+    @property
+    def n_skipped(self) -> int:
+        """Documents deliberately not done."""
+        return self.counts.skipped
+
+    @property
+    def n_pending(self) -> int:
+        """Documents still to be done."""
+        return self.n_requested - self.n_succeeded - self.n_failed - self.n_skipped
+
+    @property
+    def n_unchanged(self) -> int:
+        """Documents that were complete already."""
+        return self.n_unchanged_before + self.counts.unchanged
+
+    @property
+    def n_busy(self) -> int:
+        """Documents in another worker's hands."""
+        return self.n_busy_before + self.counts.busy
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self.completed_at is not None
+
+
+class UnknownJobError(KeyError):
+    """No job has this id."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class IngestJobs:
+    """Jobs as records of a backend.
+
+    Counts are never added up by a write: each part of the results carries its counts as its label, so a part that was
+    recorded twice counts once and a death between two writes cannot lose any.
+    """
+
+    def __init__(self, backend: RecordBackend) -> None:
+        self._backend = backend
+
+    async def create(
+        self, pages: Sequence[Sequence[str]], *, scope_id: str, user_id: str, mode: Mode, now: datetime,
+        n_unchanged: int, n_busy: int,
+    ) -> IngestJob:  # fmt: skip
+        """A new job over pages of document ids. The header comes last, so a job that exists is whole."""
+        job = IngestJob(
+            uuid.uuid4().hex, scope_id, user_id, mode, now, this_process(), len(pages), sum(map(len, pages)),
+            n_unchanged, n_busy,
+        )  # fmt: skip
+        requests = [Write(f"{number:06d}", msgspec.json.encode(page), None) for number, page in enumerate(pages)]
+        await self._backend.compare_and_set(_request_kind(job.job_id), requests)
+        await self._backend.compare_and_set(KIND, [_write(job, None)])
+        return job
+
+    async def get(self, job_id: str) -> IngestJob:
+        """A job with its counts as they stand.
+
+        Raises:
+            UnknownJobError: no job has this id.
+        """
+        job, _ = await self._read(job_id)
+        return await self._with_counts(job)
+
+    async def documents(self, job_id: str, page: int) -> list[str]:
+        """The document ids of one page of a job's request."""
+        record = await self._backend.read(_request_kind(job_id), f"{page:06d}")
+        if record is None:
+            raise UnknownJobError(f"Job '{job_id}' has no page {page}.")
+        return msgspec.json.decode(record.value, type=list[str])
+
+    async def add_run(self, job_id: str, run_id: str) -> None:
+        """Note that a run works for a job."""
+        await self._change(job_id, lambda job: msgspec.structs.replace(job, run_ids=(*job.run_ids, run_id)))
+
+    async def record(self, job_id: str, part: str, results: Sequence[DocumentResult]) -> None:
+        """Add what a run made of some documents; `part` names them among the job's results and orders them."""
+        label = msgspec.json.encode(msgspec.structs.astuple(JobCounts.of(results))).decode()
+        write = Write(part, msgspec.json.encode(results), None, label=label)
+        await self._backend.compare_and_set(_result_kind(job_id), [write])
+
+    async def settle(self, job_id: str, now: datetime, error_message: str = "") -> IngestJob:
+        """End a job and say how it ended. Safe to repeat."""
+        counted = await self.get(job_id)
+        status = _status_of(counted)
+        await self._change(
+            job_id,
+            lambda job: (
+                job
+                if job.is_terminal
+                else msgspec.structs.replace(job, status=status, completed_at=now, error_message=error_message)
+            ),
+        )
+        return await self.get(job_id)
+
+    async def settle_orphans(self, now: datetime) -> list[IngestJob]:
+        """End the jobs whose process died, with what was done."""
+        running = [
+            _decode(record) async for record in self._backend.list_records(KIND, labels=[JobStatus.RUNNING.value])
+        ]
+        message = "The process that ran this job died. What it had not done is done by the next run."
+        return [await self.settle(job.job_id, now, message) for job in running if is_certainly_dead(job.owner)]
+
+    async def results(self, job_id: str) -> list[DocumentResult]:
+        """All results of a job, in the order they were recorded."""
+        found: list[DocumentResult] = []
+        async for record in self._backend.list_records(_result_kind(job_id)):
+            found.extend(msgspec.json.decode(record.value, type=list[DocumentResult]))
+        return found
+
+    async def recent(self, limit: int) -> list[IngestJob]:
+        """The newest jobs, newest first."""
+        jobs = [_decode(record) async for record in self._backend.list_records(KIND)]
+        newest = sorted(jobs, key=lambda job: job.created_at, reverse=True)[:limit]
+        return [await self._with_counts(job) for job in newest]
+
+    async def _read(self, job_id: str) -> tuple[IngestJob, Stamp]:
+        record = await self._backend.read(KIND, job_id)
+        if record is None:
+            raise UnknownJobError(f"There is no job '{job_id}'. `ingest jobs` lists them.")
+        return _decode(record), record.stamp
+
+    async def _change(self, job_id: str, change: Callable[[IngestJob], IngestJob]) -> None:
+        while True:
+            job, stamp = await self._read(job_id)
+            new = change(job)
+            if new == job:
+                return
+            if (await self._backend.compare_and_set(KIND, [_write(new, stamp)]))[0].written:
+                return
+
+    async def _with_counts(self, job: IngestJob) -> IngestJob:
+        counts = JobCounts()
+        for label, n in (await self._backend.count_labels(_result_kind(job.job_id))).items():
+            counts = counts.plus(JobCounts(*msgspec.json.decode(label)).times(n))
+        return msgspec.structs.replace(job, counts=counts)
+
+
+def _write(job: IngestJob, stamp: Stamp | None) -> Write:
+    value = msgspec.json.encode(msgspec.structs.replace(job, counts=JobCounts()))
+    return Write(job.job_id, value, stamp, label=job.status)
+
+
+def _decode(record: Record) -> IngestJob:
+    return msgspec.json.decode(record.value, type=IngestJob)
+
+
+def _request_kind(job_id: str) -> str:
+    return f"job_request/{job_id}"
+
+
+def _result_kind(job_id: str) -> str:
+    return f"job_result/{job_id}"
+
+
+def _status_of(job: IngestJob) -> JobStatus:
+    if job.n_failed == 0 and job.n_pending == 0:
+        return JobStatus.SUCCEEDED
+    if job.n_succeeded == 0:
+        return JobStatus.FAILED
+    return JobStatus.PARTIAL

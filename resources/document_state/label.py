@@ -1,0 +1,73 @@
+"""The label of a document's record: what documents are counted and filtered by, without reading them.
+
+A corpus of a million documents has a few dozen different labels, so counting by label answers every question of
+`ingest status`, and choosing labels chooses documents.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from resources.document_state.model import DocStatus, LinkState, Phase, Presence, Status
+from resources.document_state.reasons import Reason
+
+
+class DocumentLabel(msgspec.Struct, frozen=True):
+    """The facets of a document. `extraction_parts` and `link_parts` are hashes of configuration fingerprints."""
+
+    source: str
+    presence: Presence
+    extraction: Status
+    extraction_reason: Reason | None
+    extraction_config: str
+    build: Status
+    build_reason: Reason | None
+    claimed: bool
+    links: tuple[tuple[str, LinkState, str], ...]
+
+    def status(self, phase: Phase) -> Status:
+        """The status of one phase."""
+        return self.extraction if phase is Phase.EXTRACTION else self.build
+
+    def reason(self, phase: Phase) -> Reason | None:
+        """The reason of one phase."""
+        return self.extraction_reason if phase is Phase.EXTRACTION else self.build_reason
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(
+    tuple[
+        str, Presence, Status, Reason | None, str, Status, Reason | None, bool, tuple[tuple[str, LinkState, str], ...]
+    ]
+)
+
+
+def label_of(doc: DocStatus) -> str:
+    """The label a document's record carries."""
+    return _encoder.encode(
+        (
+            doc.source,
+            doc.presence,
+            doc.extraction.status,
+            doc.extraction.reason,
+            config_hash(doc.extraction.parts),
+            doc.build.status,
+            doc.build.reason,
+            doc.claim is not None,
+            [
+                (slug, link.state, config_hash(link.parts))
+                for slug, link in sorted(doc.links.items())
+                if slug in doc.due_in
+            ],
+        )
+    ).decode()
+
+
+def read_label(label: str) -> DocumentLabel:
+    """The facets a label stands for."""
+    return DocumentLabel(*_decoder.decode(label))
+
+
+def config_hash(parts: Mapping[str, str]) -> str:
+    """One short text for the parts that come from configuration, which is all but the content; "" for no parts."""
+    return ",".join(f"{name}={value[:8]}" for name, value in sorted(parts.items()) if name != "content")

@@ -1,0 +1,177 @@
+"""One document's record: the whole truth about it, and the only unit of atomicity."""
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from resources.document_state.reasons import Reason
+
+
+class Phase(StrEnum):
+    """The two halves of a document's way."""
+
+    EXTRACTION = "extraction"  # bytes become chunks and knowledge entries
+    BUILD = "build"  # these go into the stores
+
+
+class Status(StrEnum):
+    """Where a document stands in one phase."""
+
+    PENDING = "PENDING"  # work is owed; nobody is on it
+    IN_PROGRESS = "IN_PROGRESS"  # a worker has claimed it
+    COMPLETED = "COMPLETED"  # done at the recorded fingerprint
+    FAILED = "FAILED"  # tried and not done; the reason says whether trying again can help
+    SKIPPED = "SKIPPED"  # deliberately not done; the reason says why
+
+
+class Presence(StrEnum):
+    """Whether the source still has the document."""
+
+    PRESENT = "present"
+    VANISHED = "vanished"  # gone from its source, not yet out of every store
+    DELETING = "deleting"  # a person asked for its removal
+    DELETED = "deleted"  # out of every store; the record remembers it
+
+
+class LinkState(StrEnum):
+    """What a store holds of a document."""
+
+    INGESTED = "Ingested"  # the current content
+    STALE = "Stale"  # an older content or configuration
+    FAILED = "Failed"  # the last write did not succeed
+
+
+class Lifecycle(StrEnum):
+    """The whole record in one word, for people."""
+
+    UPLOADED = "Uploaded"
+    PARSED = "Parsed"
+    CHUNKED = "Chunked"
+    INGESTED = "Ingested"
+    STALE = "Stale"
+    FAILED = "Failed"
+    SKIPPED = "Skipped"
+    GONE = "Gone"
+
+
+class PhaseState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One phase of a document.
+
+    Attributes:
+        status: where it stands.
+        changed_at: when the status changed.
+        reason: why it is FAILED or SKIPPED.
+        error: one sentence of detail, cut.
+        attempts: failed attempts since the content changed or a person asked again.
+        next_attempt_at: when a FAILED phase is tried again by itself; None: not by itself.
+        parts: the fingerprint of the work that completed, as named short hashes.
+    """
+
+    status: Status
+    changed_at: datetime
+    reason: Reason | None = None
+    error: str = ""
+    attempts: int = 0
+    next_attempt_at: datetime | None = None
+    parts: dict[str, str] = {}
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """Who works on the document. `token` grows with every claim and fences writes of earlier ones."""
+
+    worker_id: str
+    token: int
+    run_id: str
+
+
+class DocumentStoreLink(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One (document, store) pair that was built, or tried."""
+
+    store: str
+    state: LinkState
+    chunkset_hash: str = ""
+    parts: dict[str, str] = {}
+    last_push_at: datetime | None = None
+    last_run_id: str = ""
+    reason: Reason | None = None
+    error_message: str = ""
+
+
+class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A document's record.
+
+    Attributes:
+        document_id: its partition key.
+        source_uri: `<source name>:<percent-encoded key>`; never changes.
+        content_version: what the source said of the content last seen (size, times), not its hash.
+        due_in: the stores it belongs into; its build is complete when each of them holds the current content.
+        artifact: key of what extraction produced last; stays readable while newer content is being worked on.
+        artifact_hash: hash over chunk set and entries of that artifact.
+        token: the last fencing token given out.
+        last_run_id: the run that changed it last.
+        version, write_id: the state of the record this copy was read at; assigned by the state store, never stored
+            inside the value.
+    """
+
+    document_id: str
+    org_id: str
+    source: str
+    source_uri: str
+    content_version: str
+    size: int
+    created_at: datetime
+    updated_at: datetime
+    extraction: PhaseState
+    build: PhaseState
+    presence: Presence = Presence.PRESENT
+    due_in: tuple[str, ...] = ()
+    title: str = ""
+    media_type: str = ""
+    artifact: str = ""
+    artifact_hash: str = ""
+    chunkset_hash: str = ""
+    n_chunks: int = 0
+    n_entries: int = 0
+    warnings: tuple[str, ...] = ()
+    links: dict[str, DocumentStoreLink] = {}
+    claim: Claim | None = None
+    token: int = 0
+    last_run_id: str = ""
+    last_extracted_turn: int | None = None
+    version: int = 0
+    write_id: str = ""
+
+    def phase(self, phase: Phase) -> PhaseState:
+        """The state of one phase."""
+        return self.extraction if phase is Phase.EXTRACTION else self.build
+
+    @property
+    def filename(self) -> str:
+        """The last part of its key, as a person knows it."""
+        from resources.document_source.document_ids import shown_key
+
+        return shown_key(self.source_uri).rsplit("/", 1)[-1]
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        """Any link Failed, else any Stale, else any Ingested, else what extraction says.
+
+        Links of stores the document is no longer due in do not count.
+        """
+        if self.presence is not Presence.PRESENT:
+            return Lifecycle.GONE
+        states = {link.state for slug, link in self.links.items() if slug in self.due_in}
+        for state in (LinkState.FAILED, LinkState.STALE, LinkState.INGESTED):
+            if state in states:
+                return Lifecycle(state.value)
+        return _LIFECYCLE_OF_EXTRACTION[self.extraction.status]
+
+
+_LIFECYCLE_OF_EXTRACTION = {
+    Status.PENDING: Lifecycle.UPLOADED,
+    Status.IN_PROGRESS: Lifecycle.PARSED,
+    Status.COMPLETED: Lifecycle.CHUNKED,
+    Status.FAILED: Lifecycle.FAILED,
+    Status.SKIPPED: Lifecycle.SKIPPED,
+}

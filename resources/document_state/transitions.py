@@ -1,0 +1,253 @@
+"""Every change a document's record can make, and the one table of what may follow what.
+
+Each function takes a record and gives the next one; nothing here reads or writes. Build status is never set: it is
+derived from the links whenever one of them, the extraction or the claim changes.
+"""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from resources.document_state.model import (
+    Claim,
+    DocStatus,
+    DocumentStoreLink,
+    LinkState,
+    Phase,
+    PhaseState,
+    Presence,
+    Status,
+)
+from resources.document_state.reasons import Reason, Remedy
+
+ERROR_CHARACTERS = 300
+
+# What may follow what, for both phases. Staying is always allowed. COMPLETED cannot turn FAILED without somebody
+# having claimed it in between, and nothing completes that nobody worked on.
+ALLOWED: dict[Status, frozenset[Status]] = {
+    Status.PENDING: frozenset({Status.IN_PROGRESS, Status.SKIPPED}),
+    Status.IN_PROGRESS: frozenset({Status.PENDING, Status.COMPLETED, Status.FAILED, Status.SKIPPED}),
+    Status.COMPLETED: frozenset({Status.PENDING, Status.IN_PROGRESS}),
+    Status.FAILED: frozenset({Status.PENDING, Status.IN_PROGRESS}),
+    Status.SKIPPED: frozenset({Status.PENDING, Status.IN_PROGRESS}),
+}
+
+
+class IllegalTransitionError(ValueError):
+    """A change the table does not allow. Nothing was written."""
+
+    def __init__(self, document_id: str, phase: Phase, old: Status, new: Status) -> None:
+        allowed = ", ".join(sorted(ALLOWED[old]))
+        super().__init__(f"Document '{document_id}': {phase} cannot go from {old} to {new}. Allowed: {allowed}.")
+        self.document_id = document_id
+
+
+class RetryPolicy(msgspec.Struct, frozen=True):
+    """How failed documents come back: pauses grow; after `max_attempts` only a person or new content helps."""
+
+    max_attempts: int = 5
+    first_pause: timedelta = timedelta(seconds=30)
+    factor: float = 4.0
+    longest_pause: timedelta = timedelta(hours=6)
+
+    def next_attempt_at(self, reason: Reason, attempts: int, now: datetime) -> datetime | None:
+        """When to try again by ourselves after the `attempts`-th failure, or None."""
+        if reason.remedy is not Remedy.MAY_HEAL or attempts >= self.max_attempts:
+            return None
+        return now + min(self.first_pause * self.factor ** (attempts - 1), self.longest_pause)
+
+
+def check_transition(old: DocStatus | None, new: DocStatus) -> None:
+    """Raise IllegalTransitionError unless `new` may follow `old`. A record may be created in any state."""
+    if old is None:
+        return
+    for phase in Phase:
+        before, after = old.phase(phase).status, new.phase(phase).status
+        if before is not after and after not in ALLOWED[before]:
+            raise IllegalTransitionError(new.document_id, phase, before, after)
+
+
+def discovered(
+    document_id: str, org_id: str, source: str, source_uri: str, content_version: str, size: int,
+    due_in: tuple[str, ...], now: datetime,
+) -> DocStatus:  # fmt: skip
+    """A document nobody knew."""
+    pending = PhaseState(Status.PENDING, now)
+    return DocStatus(
+        document_id, org_id, source, source_uri, content_version, size, now, now, pending, pending, due_in=due_in
+    )
+
+
+def content_changed(
+    doc: DocStatus, content_version: str, size: int, due_in: tuple[str, ...], now: datetime
+) -> DocStatus:
+    """Its source has other content, or has it again: extract anew; what stores hold is stale until rebuilt."""
+    return _derived(
+        doc,
+        now,
+        presence=Presence.PRESENT,
+        content_version=content_version,
+        size=size,
+        due_in=due_in,
+        extraction=PhaseState(Status.PENDING, now, parts=doc.extraction.parts),
+        build=msgspec.structs.replace(doc.build, attempts=0, next_attempt_at=None),
+        links={slug: mark_stale(link) for slug, link in doc.links.items()},
+        claim=None,
+    )
+
+
+def vanished(doc: DocStatus, now: datetime) -> DocStatus:
+    """Its source no longer has it: it is to be removed from every store."""
+    return _derived(doc, now, presence=Presence.VANISHED, claim=None)
+
+
+def claimed(doc: DocStatus, worker_id: str, run_id: str, now: datetime, *, extract: bool) -> DocStatus:
+    """A worker takes it. `extract`: the extraction is to be done, else only the build."""
+    token = doc.token + 1
+    extraction = doc.extraction
+    if extract:
+        extraction = msgspec.structs.replace(
+            extraction, status=Status.IN_PROGRESS, changed_at=now, reason=None, error="", next_attempt_at=None
+        )
+    return _derived(
+        doc, now, extraction=extraction, claim=Claim(worker_id, token, run_id), token=token, last_run_id=run_id
+    )
+
+
+def released(doc: DocStatus, now: datetime) -> DocStatus:
+    """The worker gives it back undone (cancelled, or dead): PENDING again, which costs no attempt."""
+    extraction = doc.extraction
+    if extraction.status is Status.IN_PROGRESS:
+        extraction = msgspec.structs.replace(extraction, status=Status.PENDING, changed_at=now)
+    return _derived(doc, now, extraction=extraction, claim=None)
+
+
+def retry_requested(doc: DocStatus, now: datetime) -> DocStatus:
+    """A person asks for another try: attempts start again, whatever the reason was."""
+    extraction, build = doc.extraction, doc.build
+    if extraction.status in (Status.FAILED, Status.SKIPPED):
+        extraction = PhaseState(Status.PENDING, now, parts=extraction.parts)
+    links = {slug: (mark_stale(link) if link.state is LinkState.FAILED else link) for slug, link in doc.links.items()}
+    build = msgspec.structs.replace(build, attempts=0, next_attempt_at=None)
+    return _derived(doc, now, extraction=extraction, build=build, links=links)
+
+
+def extracted(
+    doc: DocStatus, now: datetime, *, parts: dict[str, str], content_version: str, artifact: str, artifact_hash: str,
+    chunkset_hash: str, title: str, media_type: str, n_chunks: int, n_entries: int, warnings: tuple[str, ...],
+) -> DocStatus:  # fmt: skip
+    """Extraction is done; the claim stays for the build."""
+    links = doc.links
+    if artifact_hash != doc.artifact_hash:
+        links = {slug: mark_stale(link) for slug, link in links.items()}
+    return _derived(
+        doc, now, content_version=content_version, artifact=artifact, artifact_hash=artifact_hash,
+        chunkset_hash=chunkset_hash, title=title, media_type=media_type, n_chunks=n_chunks, n_entries=n_entries,
+        warnings=warnings, links=links, extraction=PhaseState(Status.COMPLETED, now, parts=parts),
+    )  # fmt: skip
+
+
+def extraction_failed(doc: DocStatus, reason: Reason, error: str, now: datetime, policy: RetryPolicy) -> DocStatus:
+    """Extraction was tried and did not succeed; the claim ends."""
+    attempts = doc.extraction.attempts + 1
+    failed = PhaseState(
+        Status.FAILED, now, reason, error[:ERROR_CHARACTERS], attempts,
+        policy.next_attempt_at(reason, attempts, now), doc.extraction.parts,
+    )  # fmt: skip
+    return _derived(doc, now, extraction=failed, claim=None)
+
+
+def extraction_skipped(doc: DocStatus, reason: Reason, error: str, now: datetime) -> DocStatus:
+    """The document is deliberately not extracted; the claim ends."""
+    skipped = PhaseState(Status.SKIPPED, now, reason, error[:ERROR_CHARACTERS], parts=doc.extraction.parts)
+    return _derived(doc, now, extraction=skipped, claim=None)
+
+
+def mark_ingested(doc: DocStatus, store: str, parts: dict[str, str], run_id: str, now: datetime) -> DocumentStoreLink:
+    """The store holds the document's current content."""
+    return DocumentStoreLink(store, LinkState.INGESTED, doc.chunkset_hash, parts, now, run_id)
+
+
+def mark_stale(link: DocumentStoreLink) -> DocumentStoreLink:
+    """What the store holds is of an older content or configuration."""
+    return msgspec.structs.replace(link, state=LinkState.STALE, reason=None, error_message="")
+
+
+def mark_failed(doc: DocStatus, store: str, reason: Reason, error: str, run_id: str) -> DocumentStoreLink:
+    """The store could not be written; what it held before, it holds."""
+    link = doc.links.get(store, DocumentStoreLink(store, LinkState.FAILED))
+    return msgspec.structs.replace(
+        link, state=LinkState.FAILED, reason=reason, error_message=error[:ERROR_CHARACTERS], last_run_id=run_id
+    )
+
+
+def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, policy: RetryPolicy) -> DocStatus:
+    """The build ended with these links renewed; the claim ends."""
+    build = doc.build
+    failed = [link for link in links.values() if link.state is LinkState.FAILED]
+    if failed:
+        reason = failed[0].reason or Reason.STORE_UNAVAILABLE
+        attempts = build.attempts + 1
+        build = msgspec.structs.replace(
+            build, attempts=attempts, next_attempt_at=policy.next_attempt_at(reason, attempts, now)
+        )
+    else:
+        build = msgspec.structs.replace(build, attempts=0, next_attempt_at=None)
+    return _derived(doc, now, links={**doc.links, **links}, build=build, claim=None)
+
+
+def removed(doc: DocStatus, now: datetime) -> DocStatus:
+    """No store holds it any more; the record stays and remembers."""
+    return _derived(
+        doc, now, presence=Presence.DELETED, links={}, claim=None, content_version="",
+        extraction=PhaseState(Status.PENDING, now), artifact="", artifact_hash="", chunkset_hash="", n_chunks=0,
+        n_entries=0,
+    )  # fmt: skip
+
+
+def due_at(doc: DocStatus) -> datetime | None:
+    """When the record wants a worker; None: not by itself."""
+    if doc.claim is not None or doc.presence is Presence.DELETED:
+        return None
+    if doc.presence is not Presence.PRESENT:
+        return doc.updated_at
+    for phase in (doc.extraction, doc.build):
+        if phase.status is Status.PENDING:
+            return phase.changed_at
+        if phase.status is Status.FAILED:
+            return phase.next_attempt_at
+    return None
+
+
+def _derived(doc: DocStatus, now: datetime, **changes: object) -> DocStatus:
+    """Apply changes, then work out the build phase they imply."""
+    changed = msgspec.structs.replace(doc, updated_at=now, **changes)
+    status, reason, error = _build_of(changed)
+    build = changed.build
+    if (build.status, build.reason, build.error) != (status, reason, error):
+        moved_at = now if build.status is not status else build.changed_at
+        build = msgspec.structs.replace(build, status=status, reason=reason, error=error, changed_at=moved_at)
+        changed = msgspec.structs.replace(changed, build=build)
+    return changed
+
+
+def _build_of(doc: DocStatus) -> tuple[Status, Reason | None, str]:
+    extraction = doc.extraction.status
+    if extraction is Status.SKIPPED:
+        return Status.SKIPPED, doc.extraction.reason, ""
+    if extraction is not Status.COMPLETED:
+        return Status.PENDING, None, ""
+    if doc.claim is not None:
+        return Status.IN_PROGRESS, None, ""
+    links = [doc.links.get(slug) for slug in doc.due_in]
+    for link in links:
+        if link is not None and link.state is LinkState.FAILED:
+            return Status.FAILED, link.reason, link.error_message
+    if all(link is not None and is_current(doc, link) for link in links):
+        return Status.COMPLETED, None, ""
+    return Status.PENDING, None, ""
+
+
+def is_current(doc: DocStatus, link: DocumentStoreLink) -> bool:
+    """Whether a store holds what extraction produced last."""
+    return link.state is LinkState.INGESTED and link.parts.get("content") == doc.artifact_hash
