@@ -26,8 +26,6 @@ from typing import Any
 import dagster as dg
 import msgspec
 
-from ingest_assets.event_log_storage import store_asset_events
-
 BATCH_SIZE = 500  # events a transaction: 40-100 ms of a held write lock, and larger ones are no faster an event
 
 _DATA_VERSION = "dagster/data_version"
@@ -46,7 +44,16 @@ _PRIVATE_CALLS: Mapping[str, frozenset[str]] = {
     "dagster._core.events.log:EventLogEntry": frozenset(
         {"error_info", "level", "user_message", "run_id", "timestamp", "step_key", "job_name", "dagster_event"}
     ),
-    "dagster._core.storage.event_log.sql_event_log:SqlEventLogStorage.store_event_batch": frozenset({"events"}),
+    "ingest_assets.event_log_storage:store_asset_events": frozenset({"storage", "events"}),
+    "dagster._core.storage.event_log:SqlEventLogStorage.store_event_batch": frozenset({"events"}),
+    "dagster._core.storage.event_log:SqlEventLogStorage.index_transaction": frozenset(),
+    "dagster._core.storage.event_log:SqlEventLogStorage._event_to_row": frozenset({"event"}),
+    "dagster._core.storage.event_log:SqlEventLogStorage._store_asset_event_tags": frozenset(
+        {"conn", "events", "event_ids"}
+    ),
+    "dagster._core.storage.event_log:SqlEventLogStorage._store_asset_event": frozenset({"conn", "event", "event_id"}),
+    "dagster._core.storage.event_log:SqliteEventLogStorage._connect": frozenset({"shard"}),
+    "dagster._core.storage.event_log:SqliteEventLogStorage._initdb": frozenset({"engine", "for_index_shard"}),
     "dagster._core.instance:DagsterInstance.get_asset_partitions_for_run": frozenset({"run_id", "of_type"}),
 }
 
@@ -151,6 +158,9 @@ def _asset_path(event: PartitionMaterialized) -> tuple[str, ...]:
 
 
 def _store(instance: dg.DagsterInstance, entries: Iterator[dg.EventLogEntry]) -> None:
+    # Imported late: it needs private modules, and their absence must end in the fallback, not in an ImportError.
+    from ingest_assets.event_log_storage import store_asset_events
+
     for batch in iter(lambda: list(islice(entries, BATCH_SIZE)), []):
         store_asset_events(instance.event_log_storage, batch)
 

