@@ -20,7 +20,7 @@ WORDS = tuple(f"word{number}" for number in range(2_000))
 def made_up_build(number: int, n_chunks: int, dimension: int, rng: np.random.Generator) -> DocumentBuild:
     """A document of about 1,000 characters a chunk, with two entries a chunk."""
     document_id = f"document-{number:06d}"
-    words = rng.choice(WORDS, size=(n_chunks, 190))
+    words = rng.choice(WORDS, size=(n_chunks, 120))
     texts = [f"{number} {ordinal} {' '.join(row)}" for ordinal, row in enumerate(words)]
     pieces = [Piece(text, Place(1000 * i, 1000 * i + 1000, ("Chapter", str(i)))) for i, text in enumerate(texts)]
     chunks = chunks_of(document_id, pieces)
