@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from resources.document_source.document_ids import key_of, source_uri
-from resources.document_source.source import DocumentSource, ReadError, ReadResult, SourceError, SourceObject
+from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceError, SourceObject
 from resources.document_state.reasons import Reason
 
 DEFAULT_EXCLUDE = (".*", "~$*")

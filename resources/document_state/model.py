@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from resources.document_source.document_ids import shown_key
 from resources.document_state.reasons import Reason
 
 
@@ -149,8 +150,6 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def filename(self) -> str:
         """The last part of its key, as a person knows it."""
-        from resources.document_source.document_ids import shown_key
-
         return shown_key(self.source_uri).rsplit("/", 1)[-1]
 
     @property

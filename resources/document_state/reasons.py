@@ -42,6 +42,8 @@ class Reason(StrEnum):
     SOURCE_UNAVAILABLE = "source_unavailable"
     STORE_UNAVAILABLE = "store_unavailable"
     STORE_MISMATCH = "store_mismatch"
+    STORE_DAMAGED = "store_damaged"
+    UNKNOWN_DOCUMENT = "unknown_document"
     INTERNAL_ERROR = "internal_error"
 
     @property
@@ -80,7 +82,12 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.STORE_MISMATCH: _Meaning(
         Remedy.NEEDS_PERSON, "The store holds vectors of another embedder. Use that one, or a new store."
     ),
+    Reason.STORE_DAMAGED: _Meaning(
+        Remedy.NEEDS_PERSON,
+        "The store's data cannot be read by this version. Restore, upgrade, or drop and rebuild it.",
+    ),
+    Reason.UNKNOWN_DOCUMENT: _Meaning(
+        Remedy.NEEDS_PERSON, "No source ever listed it. Remove the partition, or put the file in."
+    ),
     Reason.INTERNAL_ERROR: _Meaning(Remedy.MAY_HEAL, "A fault of this program. Please report it with the error."),
 }
-
-DETERMINISTIC_INPUT_ERRORS = frozenset(r for r in Reason if r.remedy is Remedy.FINAL)

@@ -147,6 +147,12 @@ def extracted(
     )  # fmt: skip
 
 
+def extracted_as_before(doc: DocStatus, now: datetime, content_version: str) -> DocStatus:
+    """It was read again, and neither its content nor the configuration differs from the last extraction."""
+    completed = PhaseState(Status.COMPLETED, now, parts=doc.extraction.parts)
+    return _derived(doc, now, content_version=content_version, extraction=completed)
+
+
 def extraction_failed(doc: DocStatus, reason: Reason, error: str, now: datetime, policy: RetryPolicy) -> DocStatus:
     """Extraction was tried and did not succeed; the claim ends."""
     attempts = doc.extraction.attempts + 1

@@ -1,0 +1,124 @@
+"""The second phase for a group of documents: embed what is new, write it into one store."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from ingest_assets.components import Target
+from resources.artifact_store.artifact import Artifact
+from resources.document_state.model import DocStatus, LinkState
+from resources.document_state.reasons import Reason
+from resources.store.store import (
+    BuildResult,
+    DocumentBuild,
+    Removal,
+    StoreError,
+    StoreMismatchError,
+    StoreUnavailableError,
+)
+
+_logger = logging.getLogger(__name__)
+
+
+class Built(msgspec.Struct, frozen=True):
+    """What became of one document in one store. `reason` set: it failed, and the store holds what it held."""
+
+    fenced: bool = False
+    n_written: int = 0
+    reason: Reason | None = None
+    error: str = ""
+
+
+class BuildStage:
+    """Builds documents into one store; knows nothing of claims and records."""
+
+    def __init__(self, target: Target) -> None:
+        self._store = target.store
+        self._embedder = target.embedder
+        self._config_parts = target.parts
+
+    def parts_of(self, doc: DocStatus) -> dict[str, str]:
+        """The fingerprint a link has that holds the document's current content."""
+        return {"content": doc.artifact_hash, **self._config_parts}
+
+    def needs_write(self, doc: DocStatus) -> bool:
+        """Whether the store must be touched for the document to be current in it."""
+        link = doc.links.get(self._store.slug)
+        return link is None or link.state is LinkState.FAILED or link.parts != self.parts_of(doc)
+
+    def write(self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact]) -> dict[str, Built]:
+        """Make documents stand in the store as their artifacts say; what became of each, by document id.
+
+        Args:
+            docs: claimed documents.
+            artifacts: what extraction made of them, by document id.
+        """
+        if not docs:
+            return {}
+        try:
+            results = self._store.write(self._builds(docs, artifacts))
+        except StoreError as error:
+            return _all_failed(docs, error)
+        except Exception as error:
+            if len(docs) > 1:
+                # One document must not stop its neighbours: halve the group until the culprit stands alone.
+                middle = len(docs) // 2
+                return self.write(docs[:middle], artifacts) | self.write(docs[middle:], artifacts)
+            _logger.exception("Store '%s', document '%s'", self._store.slug, docs[0].document_id)
+            return _all_failed(docs, error)
+        return {result.document_id: _built(result) for result in results}
+
+    def remove(self, docs: Sequence[DocStatus]) -> dict[str, Built]:
+        """Take documents out of the store; what became of each, by document id."""
+        if not docs:
+            return {}
+        try:
+            results = self._store.remove([Removal(doc.document_id, doc.token) for doc in docs])
+        except StoreError as error:
+            return _all_failed(docs, error)
+        return {result.document_id: _built(result) for result in results}
+
+    def _builds(self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact]) -> list[DocumentBuild]:
+        linked = [doc.document_id for doc in docs if self._store.slug in doc.links]
+        held = self._store.held_chunks(linked) if linked else {}
+        new_chunks = [
+            chunk
+            for doc in docs
+            for chunk in artifacts[doc.document_id].chunks
+            if chunk.chunk_id not in held.get(doc.document_id, ())
+        ]
+        vectors = self._embedder.embed([chunk.text for chunk in new_chunks]) if new_chunks else ()
+        by_id = {chunk.chunk_id: vector for chunk, vector in zip(new_chunks, vectors, strict=True)}
+        return [
+            DocumentBuild(
+                doc.document_id,
+                doc.org_id,
+                doc.source,
+                doc.source_uri,
+                artifact.title,
+                doc.token,
+                artifact.chunkset_hash,
+                artifact.chunks,
+                artifact.entries,
+                {chunk.chunk_id: by_id[chunk.chunk_id] for chunk in artifact.chunks if chunk.chunk_id in by_id},
+            )
+            for doc in docs
+            for artifact in [artifacts[doc.document_id]]
+        ]
+
+
+def _built(result: BuildResult) -> Built:
+    return Built(fenced=result.fenced, n_written=result.n_written)
+
+
+def _all_failed(docs: Sequence[DocStatus], error: Exception) -> dict[str, Built]:
+    if isinstance(error, StoreMismatchError):
+        reason = Reason.STORE_MISMATCH
+    elif isinstance(error, StoreUnavailableError):
+        reason = Reason.STORE_UNAVAILABLE
+    elif isinstance(error, StoreError):
+        reason = Reason.STORE_DAMAGED
+    else:
+        reason = Reason.INTERNAL_ERROR
+    return {doc.document_id: Built(reason=reason, error=str(error)) for doc in docs}

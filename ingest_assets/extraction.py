@@ -1,0 +1,126 @@
+"""The first phase for a group of documents: read, parse, chunk, extract, keep the artifact."""
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
+from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash, short_hash
+from resources.artifact_store.artifact_store import ArtifactStore
+from resources.document_source.document_source import DocumentSource, ReadError, ReadResult
+from resources.document_state.model import DocStatus, Status
+from resources.document_state.reasons import Reason
+from resources.extractor.extractor import Extractor
+
+
+class Extraction(msgspec.Struct):
+    """What came of one document: an artifact, the news that nothing changed, or a reason."""
+
+    doc: DocStatus
+    parts: dict[str, str]
+    content_version: str = ""
+    artifact: Artifact | None = None
+    artifact_key: str = ""
+    unchanged: bool = False
+    reason: Reason | None = None
+    error: str = ""
+    seconds: float = 0.0
+
+
+class ExtractionStage:
+    """Extracts documents; knows nothing of claims and records."""
+
+    def __init__(
+        self,
+        sources: Mapping[str, DocumentSource],
+        pool: ParserPool,
+        extractor: Extractor,
+        artifacts: ArtifactStore,
+        config_parts: Mapping[str, str],
+        max_file_bytes: int,
+    ) -> None:
+        self._sources = sources
+        self._pool = pool
+        self._extractor = extractor
+        self._artifacts = artifacts
+        self._config_parts = config_parts
+        self._max_file_bytes = max_file_bytes
+
+    async def extract(self, docs: Sequence[DocStatus], *, force: bool) -> list[Extraction]:
+        """Extract a group; one result for each document, in order. Artifacts are durable when this returns.
+
+        Args:
+            docs: claimed documents.
+            force: extract although content and configuration are as at the last extraction.
+        """
+        found: dict[str, Extraction] = {}
+        for document_id, outcome in self._pool.parse_many(self._read(docs, found, force=force)):
+            await self._finish(found[document_id], outcome)
+        done = [found[doc.document_id] for doc in docs]
+        fresh = [extraction for extraction in done if extraction.artifact is not None]
+        keys = self._artifacts.put_many([extraction.artifact for extraction in fresh if extraction.artifact])
+        for extraction, key in zip(fresh, keys, strict=True):
+            extraction.artifact_key = key
+        return done
+
+    def _read(
+        self, docs: Sequence[DocStatus], found: dict[str, Extraction], *, force: bool
+    ) -> Iterator[tuple[str, str, bytes]]:
+        """Read each document and note what is known of it; give those that must be parsed to the pool.
+
+        Runs in the pool's reading thread, ahead of the parsing.
+        """
+        for doc in docs:
+            extraction = found[doc.document_id] = Extraction(doc, {}, seconds=-time.monotonic())
+            try:
+                read = self._read_one(doc)
+            except ReadError as error:
+                extraction.reason, extraction.error = error.reason, str(error)
+                extraction.seconds += time.monotonic()
+                continue
+            extraction.content_version = read.content_version
+            extraction.parts = {"content": hashlib.sha256(read.content).hexdigest()[:32], **self._config_parts}
+            if not force and doc.artifact and doc.extraction.parts == extraction.parts:
+                extraction.unchanged = True
+                extraction.seconds += time.monotonic()
+                continue
+            yield doc.document_id, doc.filename, read.content
+
+    def _read_one(self, doc: DocStatus) -> ReadResult:
+        source = self._sources.get(doc.source)
+        if source is None:
+            known = ", ".join(sorted(self._sources))
+            raise ReadError(Reason.SOURCE_UNAVAILABLE, f"Its source '{doc.source}' is not configured. Known: {known}.")
+        return source.read(doc.source_uri, self._max_file_bytes)
+
+    async def _finish(self, extraction: Extraction, outcome: ParsedDocument | ParseFailure) -> None:
+        extraction.seconds += time.monotonic()
+        if isinstance(outcome, ParseFailure):
+            extraction.reason, extraction.error = outcome.reason, outcome.detail
+            return
+        document_id = extraction.doc.document_id
+        chunks = chunks_of(document_id, outcome.pieces)
+        entries = await self._extractor.extract(document_id, chunks)
+        extraction.artifact = Artifact(
+            document_id,
+            outcome.title,
+            outcome.media_type,
+            outcome.parser,
+            chunkset_hash(chunks),
+            chunks,
+            entries,
+            tuple(outcome.warnings),
+        )
+
+
+def artifact_hash(artifact: Artifact) -> str:
+    """Hash of chunk set, places and entries: what a store's content depends on, and no configuration."""
+    places = msgspec.json.encode([chunk.place for chunk in artifact.chunks])
+    return short_hash(artifact.chunkset_hash, artifact.title, places, *(entry.entry_id for entry in artifact.entries))
+
+
+def was_extracted(doc: DocStatus) -> bool:
+    """Whether the record already points to the outcome of a completed extraction."""
+    return doc.extraction.status is Status.COMPLETED and bool(doc.artifact)

@@ -1,0 +1,371 @@
+"""The engine: claims documents in groups, takes each group through its stages, publishes, reports.
+
+The order of writes is what makes a crash harmless: the worker's record names the documents before they are claimed,
+artifacts are durable before a record points to them, a store is written before a link says so, and events are sent
+after the records they speak of. Wherever the process dies, `sensors/interrupted_runs` finds all of it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Protocol
+
+import msgspec
+
+from ingest_assets.building import BuildStage, Built
+from ingest_assets.extraction import Extraction, ExtractionStage, artifact_hash
+from resources.artifact_store.artifact import Artifact
+from resources.artifact_store.artifact_store import ArtifactStore
+from resources.document_source.document_ids import shown_key
+from resources.document_state import transitions
+from resources.document_state.document_state_store import Change, DocumentStateStore, utc_now
+from resources.document_state.ingest_jobs import DocumentResult, Outcome
+from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Status
+from resources.document_state.reasons import Reason
+from resources.document_state.take_up import Action, action_for
+from resources.document_state.transitions import RetryPolicy
+from resources.document_state.workers import Worker
+
+# A person cannot act on these in the document itself: the type is simply not read.
+_SKIPPING = frozenset({Reason.UNSUPPORTED_TYPE})
+
+
+class DocumentReport(msgspec.Struct, frozen=True):
+    """What a run made of one document: the record as published, for Dagster, and the result, for the job.
+
+    Attributes:
+        doc: the record now; None if nobody knows the document.
+        result: what the job says of it.
+        extracted: its extraction is complete as of this run, or is to be reported again.
+        built: stores it stands in as of this run, or which are to be reported again.
+        failed: stores that could not be written.
+    """
+
+    doc: DocStatus | None
+    result: DocumentResult
+    extracted: bool = False
+    built: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+class Reporter(Protocol):
+    """Whoever wants to know what a run does."""
+
+    def document_done(self) -> None:
+        """One more document has been worked on."""
+
+    async def group_done(self, reports: Sequence[DocumentReport]) -> None:
+        """A group is published. What must be told elsewhere has been told when this returns."""
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """What of the documents a run may do.
+
+    Attributes:
+        stores: the stores it builds; the others stay as they are.
+        force: extract although nothing changed.
+        named: somebody asked for just these documents: what is complete is reported again.
+        wants: whether a document that is free is still to be worked on.
+    """
+
+    stores: tuple[str, ...]
+    force: bool = False
+    named: bool = False
+    wants: Callable[[DocStatus], bool] = lambda _: True
+
+
+class IngestRun:
+    """One batch after the other through the stages, as one worker."""
+
+    def __init__(
+        self,
+        state: DocumentStateStore,
+        artifacts: ArtifactStore,
+        extraction: ExtractionStage,
+        builds: Mapping[str, BuildStage],
+        policy: RetryPolicy,
+        worker: Worker,
+        selection: Selection,
+        reporter: Reporter,
+        group: int,
+    ) -> None:
+        self._state = state
+        self._artifacts = artifacts
+        self._extraction = extraction
+        self._builds = builds
+        self._policy = policy
+        self._worker = worker
+        self._selection = selection
+        self._reporter = reporter
+        self._group = group
+
+    async def pull(self, limit: int) -> None:
+        """Claim due documents and do them, until `limit` are done or nothing is due."""
+        done = 0
+        while done < limit:
+            wanted = min(self._group, limit - done)
+            # Other workers read the same list: looking further down finds what they have not claimed.
+            due = await self._state.list_due(utc_now(), wanted * 4)
+            if not due:
+                return
+            reports = await self._work_on(due, wanted)
+            done += sum(report.result.status is not Outcome.BUSY for report in reports)
+
+    async def work_on(self, document_ids: Sequence[str]) -> None:
+        """Do these documents, group by group."""
+        remaining = iter(document_ids)
+        while group := list(islice(remaining, self._group)):
+            await self._work_on(group, len(group))
+
+    async def _work_on(self, document_ids: Sequence[str], limit: int) -> list[DocumentReport]:
+        held: list[DocStatus] = []
+        try:
+            reports = await self._claim(document_ids, limit, held)
+            reports += await self._process(held)
+            await self._reporter.group_done(reports)
+        except BaseException:
+            await self._release([doc.document_id for doc in held])
+            raise
+        if held:
+            await self._worker.hold(())
+        return reports
+
+    async def _claim(self, document_ids: Sequence[str], limit: int, held: list[DocStatus]) -> list[DocumentReport]:
+        """Claim up to `limit` of these documents into `held`; report those that need nothing or are not to be had."""
+        known = await self._state.get_many(document_ids)
+        reports: list[DocumentReport] = []
+        wanted: list[DocStatus] = []
+        for document_id in document_ids:
+            doc = known.get(document_id)
+            if doc is None:
+                reports.append(self._unknown(document_id))
+            elif doc.claim is not None or not self._selection.wants(doc):
+                reports.append(self._report(doc, Outcome.BUSY))
+            elif self._is_complete(doc):
+                reports.append(self._unchanged(doc))
+            elif len(wanted) < limit:
+                wanted.append(doc)
+        if wanted:
+            await self._worker.hold([doc.document_id for doc in wanted])
+            now = utc_now()
+            claimed = await self._state.set_many([(self._claimed(doc, now), doc) for doc in wanted])
+            held.extend(doc for doc in claimed if doc is not None)
+            lost = [doc for doc, won in zip(wanted, claimed, strict=True) if won is None]
+            reports += [self._report(doc, Outcome.BUSY) for doc in lost]
+        return reports
+
+    def _claimed(self, doc: DocStatus, now: datetime) -> DocStatus:
+        extract = action_for(doc, force=self._selection.force) is Action.EXTRACT
+        claimed = transitions.claimed(doc, self._worker.worker_id, self._worker.run_id, now, extract=extract)
+        # A store that is no longer configured cannot be built: the document is not due there any more.
+        return msgspec.structs.replace(claimed, due_in=tuple(slug for slug in doc.due_in if slug in self._builds))
+
+    def _is_complete(self, doc: DocStatus) -> bool:
+        """Whether nothing of what this run may do is left to do."""
+        action = action_for(doc, force=self._selection.force)
+        if action is Action.BUILD and set(self._selection.stores) != set(self._builds):
+            return not any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
+        return action is None
+
+    async def _process(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
+        """Take claimed documents through their stages; every one of them is published when this returns."""
+        gone = [doc for doc in docs if action_for(doc) is Action.REMOVE]
+        present = [doc for doc in docs if action_for(doc) is not Action.REMOVE]
+        reports = await self._remove(gone) if gone else []
+        if present:
+            reports += await self._ingest(present)
+        return reports
+
+    async def _ingest(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
+        artifacts = await self._kept_artifacts(docs)
+        to_extract = [doc for doc in docs if doc.document_id not in artifacts]
+        extractions = await self._extraction.extract(to_extract, force=self._selection.force) if to_extract else []
+        by_id = {extraction.doc.document_id: extraction for extraction in extractions}
+        published, reports = await self._publish_extractions(extractions)
+        to_build = [doc for doc in docs if doc.document_id in artifacts] + published
+        artifacts |= {
+            extraction.doc.document_id: extraction.artifact for extraction in extractions if extraction.artifact
+        }
+        missing = [doc for doc in to_build if doc.document_id not in artifacts and self._needs_build(doc)]
+        loaded = self._artifacts.get_many([doc.artifact for doc in missing])
+        artifacts |= {doc.document_id: loaded[doc.artifact] for doc in missing if doc.artifact in loaded}
+        return reports + await self._build(to_build, artifacts, by_id)
+
+    async def _kept_artifacts(self, docs: Sequence[DocStatus]) -> dict[str, Artifact]:
+        """The artifacts of documents that only need to be built; a document whose artifact is lost is extracted."""
+        to_build = [doc for doc in docs if doc.extraction.status is Status.COMPLETED]
+        found = self._artifacts.get_many([doc.artifact for doc in to_build])
+        return {doc.document_id: found[doc.artifact] for doc in to_build if doc.artifact in found}
+
+    async def _publish_extractions(
+        self, extractions: Sequence[Extraction]
+    ) -> tuple[list[DocStatus], list[DocumentReport]]:
+        """Publish what extraction ended in; gives the documents that go on to be built, and reports of the others."""
+        now = utc_now()
+        stored = await self._publish([(self._extracted(extraction, now), extraction.doc) for extraction in extractions])
+        go_on, reports = [], []
+        for extraction, doc in zip(extractions, stored, strict=True):
+            if doc is None:
+                reports.append(self._report(extraction.doc, Outcome.BUSY))
+            elif extraction.reason is None:
+                go_on.append(doc)
+            else:
+                skipped = doc.extraction.status is Status.SKIPPED
+                reports.append(
+                    self._report(doc, Outcome.SKIPPED if skipped else Outcome.FAILED, seconds=extraction.seconds)
+                )
+                self._reporter.document_done()
+        return go_on, reports
+
+    def _extracted(self, extraction: Extraction, now: datetime) -> DocStatus:
+        doc, artifact = extraction.doc, extraction.artifact
+        if extraction.reason in _SKIPPING:
+            return transitions.extraction_skipped(doc, extraction.reason, extraction.error, now)
+        if extraction.reason is not None:
+            return transitions.extraction_failed(doc, extraction.reason, extraction.error, now, self._policy)
+        if artifact is None:
+            return transitions.extracted_as_before(doc, now, extraction.content_version)
+        return transitions.extracted(
+            doc,
+            now,
+            parts=extraction.parts,
+            content_version=extraction.content_version,
+            artifact=extraction.artifact_key,
+            artifact_hash=artifact_hash(artifact),
+            chunkset_hash=artifact.chunkset_hash,
+            title=artifact.title,
+            media_type=artifact.media_type,
+            n_chunks=len(artifact.chunks),
+            n_entries=len(artifact.entries),
+            warnings=artifact.warnings,
+        )
+
+    def _needs_build(self, doc: DocStatus) -> bool:
+        return any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
+
+    def _selected(self, doc: DocStatus) -> list[str]:
+        return [slug for slug in self._selection.stores if slug in doc.due_in]
+
+    async def _build(
+        self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], extractions: Mapping[str, Extraction]
+    ) -> list[DocumentReport]:
+        links: dict[str, dict[str, DocumentStoreLink]] = {doc.document_id: {} for doc in docs}
+        touched: set[str] = set()
+        fenced: set[str] = set()
+        for slug in self._selection.stores:
+            stage = self._builds[slug]
+            due = [doc for doc in docs if slug in doc.due_in and doc.document_id not in fenced]
+            to_write = [doc for doc in due if stage.needs_write(doc)]
+            if to_write:
+                await self._worker.ensure_alive()
+            outcomes = stage.write(to_write, artifacts)
+            touched.update(outcomes)
+            now = utc_now()
+            for doc in due:
+                outcome = outcomes.get(doc.document_id, Built())
+                if outcome.fenced:
+                    fenced.add(doc.document_id)
+                else:
+                    links[doc.document_id][slug] = self._link(doc, slug, stage, outcome, now)
+        mine = [doc for doc in docs if doc.document_id not in fenced]
+        now = utc_now()
+        stored = await self._publish(
+            [(transitions.built(doc, links[doc.document_id], now, self._policy), doc) for doc in mine]
+        )
+        reports = [self._report(doc, Outcome.BUSY) for doc in docs if doc.document_id in fenced]
+        for doc, published in zip(mine, stored, strict=True):
+            self._reporter.document_done()
+            extraction = extractions.get(doc.document_id)
+            if published is None:
+                reports.append(self._report(doc, Outcome.BUSY))
+            else:
+                reports.append(self._done(published, links[doc.document_id], extraction, doc.document_id in touched))
+        return reports
+
+    def _link(self, doc: DocStatus, slug: str, stage: BuildStage, outcome: Built, now: datetime) -> DocumentStoreLink:
+        if outcome.reason is not None:
+            return transitions.mark_failed(doc, slug, outcome.reason, outcome.error, self._worker.run_id)
+        return transitions.mark_ingested(doc, slug, stage.parts_of(doc), self._worker.run_id, now)
+
+    def _done(
+        self, doc: DocStatus, links: Mapping[str, DocumentStoreLink], extraction: Extraction | None, touched: bool
+    ) -> DocumentReport:
+        built = tuple(slug for slug, link in links.items() if link.state is LinkState.INGESTED)
+        failed = tuple(slug for slug, link in links.items() if link.state is LinkState.FAILED)
+        extracted = extraction is not None
+        if failed:
+            outcome = Outcome.FAILED
+        elif not touched and (extraction is None or extraction.unchanged):
+            outcome = Outcome.UNCHANGED
+        else:
+            outcome = Outcome.SUCCEEDED
+        report = self._report(doc, outcome, seconds=extraction.seconds if extraction else 0.0)
+        return msgspec.structs.replace(report, extracted=extracted, built=built, failed=failed)
+
+    async def _remove(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
+        """Take vanished documents out of every store that has them."""
+        await self._worker.ensure_alive()
+        failed: dict[str, Built] = {}
+        for slug, stage in self._builds.items():
+            outcomes = stage.remove([doc for doc in docs if slug in doc.links])
+            failed |= {key: built for key, built in outcomes.items() if built.reason is not None or built.fenced}
+        now = utc_now()
+        stored = await self._publish(
+            [
+                (transitions.released(doc, now) if doc.document_id in failed else transitions.removed(doc, now), doc)
+                for doc in docs
+            ]
+        )
+        reports = []
+        for doc, published in zip(docs, stored, strict=True):
+            self._reporter.document_done()
+            built = failed.get(doc.document_id)
+            if built is not None and built.reason is not None:
+                report = self._report(doc, Outcome.FAILED)
+                result = msgspec.structs.replace(report.result, reason=built.reason, error=built.error)
+                reports.append(msgspec.structs.replace(report, result=result))
+            else:
+                gone = published is not None and built is None
+                reports.append(self._report(published or doc, Outcome.REMOVED if gone else Outcome.BUSY))
+        return reports
+
+    async def _publish(self, changes: Sequence[Change]) -> list[DocStatus | None]:
+        return await self._state.set_many(changes) if changes else []
+
+    async def _release(self, document_ids: Sequence[str]) -> None:
+        """Give back what is still ours, so that another run can take it at once."""
+        docs = (await self._state.get_many(document_ids)).values()
+        now = utc_now()
+        ours = [doc for doc in docs if doc.claim is not None and doc.claim.worker_id == self._worker.worker_id]
+        await self._publish([(transitions.released(doc, now), doc) for doc in ours])
+
+    def _unknown(self, document_id: str) -> DocumentReport:
+        reason = Reason.UNKNOWN_DOCUMENT
+        result = DocumentResult(
+            document_id, "", document_id, Outcome.FAILED, self._worker.run_id, reason, reason.what_to_do
+        )
+        return DocumentReport(None, result)
+
+    def _unchanged(self, doc: DocStatus) -> DocumentReport:
+        report = self._report(doc, Outcome.UNCHANGED)
+        if not self._selection.named:
+            return report
+        built = tuple(slug for slug in self._selected(doc) if not self._builds[slug].needs_write(doc))
+        return msgspec.structs.replace(report, extracted=doc.extraction.status is Status.COMPLETED, built=built)
+
+    def _report(self, doc: DocStatus, outcome: Outcome, seconds: float = 0.0) -> DocumentReport:
+        failing = doc.extraction if doc.extraction.reason is not None else doc.build
+        told = outcome in (Outcome.FAILED, Outcome.SKIPPED)
+        result = DocumentResult(
+            doc.document_id,
+            doc.source_uri,
+            shown_key(doc.source_uri),
+            outcome,
+            self._worker.run_id,
+            failing.reason if told else None,
+            failing.error if told else "",
+            doc.n_chunks,
+            doc.n_entries,
+            round(seconds, 3),
+        )
+        return DocumentReport(doc, result)

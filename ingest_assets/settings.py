@@ -1,0 +1,276 @@
+"""The one configuration: `ingest.toml` plus a few environment variables, as typed settings.
+
+The file's path comes from INGEST_CONFIG, else it is `ingest.toml` in the working directory; relative paths inside count
+from its folder. Without a file the defaults stand: the source `samples`, the store `default`, everything below
+`.ingest`.
+"""
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from ingest_assets.parsing import Chunking, ParseLimits
+from resources.document_source.local_source import DEFAULT_EXCLUDE
+from resources.document_state.transitions import RetryPolicy
+
+CONFIG_FILE = "ingest.toml"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_defaults_of_limits = ParseLimits()
+
+
+class ConfigurationError(Exception):
+    """The configuration cannot be used. The message names the file, the key and what is known."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"'{name}' is no name: use a-z, 0-9, '.', '_' and '-', beginning with a letter or digit")
+    return name
+
+
+class SourceSettings(_Section):
+    """A named place documents come from."""
+
+    name: str
+    uri: str
+    org_id: str = ""
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+
+    _name = field_validator("name")(_checked_name)
+
+
+class StoreSettings(_Section):
+    """A named index documents are built into."""
+
+    slug: str
+    name: str = ""
+    kind: str = "duckdb"
+    embedder: str = ""
+    config: dict[str, Any] = Field(default_factory=dict)
+
+    _slug = field_validator("slug")(_checked_name)
+
+
+class ChunkingSettings(_Section):
+    """How text is cut."""
+
+    size: int = Field(1000, ge=50, le=100_000)
+    overlap: int = Field(0, ge=0)
+    splitter: str = "markdown"
+
+    @model_validator(mode="after")
+    def _overlap_fits(self) -> "ChunkingSettings":
+        if self.overlap >= self.size:
+            raise ValueError(f"overlap ({self.overlap}) must be smaller than size ({self.size})")
+        return self
+
+
+class LimitSettings(_Section):
+    """What one document may cost."""
+
+    file_bytes: int = 256 * 1024 * 1024
+    wall_seconds: float = _defaults_of_limits.wall_seconds
+    memory_bytes: int = _defaults_of_limits.memory_bytes
+    text_chars: int = _defaults_of_limits.text_chars
+    inflated_bytes: int = _defaults_of_limits.inflated_bytes
+    archive_entries: int = _defaults_of_limits.archive_entries
+    nesting: int = _defaults_of_limits.nesting
+    pages: int = _defaults_of_limits.pages
+    cells: int = _defaults_of_limits.cells
+
+
+class RetrySettings(_Section):
+    """How failed documents come back."""
+
+    max_attempts: int = Field(5, ge=1)
+    first_pause_seconds: float = Field(30, gt=0)
+    factor: float = Field(4, ge=1)
+    longest_pause_seconds: float = Field(6 * 3600, gt=0)
+
+
+class RunSettings(_Section):
+    """How work is cut into runs."""
+
+    documents: int = Field(1000, ge=1, description="documents a pull run claims before it ends")
+    documents_from_command_line: int = Field(2000, ge=1)
+    group: int = Field(200, ge=1, le=1000, description="documents in flight and written together")
+    parallel: int = Field(1, ge=1, description="pull runs the backlog sensor keeps alive")
+    parser_workers: int = Field(0, ge=0, description="0: one a processor, at most 4")
+    lease_seconds: float = Field(30, ge=1)
+    fail_run_on: Literal["any", "all", "none"] = "any"
+
+
+class DiscoverySettings(_Section):
+    """How sources are listed."""
+
+    interval_seconds: int = Field(30, ge=1)
+    changes_per_tick: int = Field(20_000, ge=1)
+    max_vanished_share: float = Field(0.5, ge=0, le=1)
+
+
+class Settings(_Section):
+    """Everything `ingest.toml` can say."""
+
+    data_dir: str = ".ingest"
+    document_state_store: str = ""
+    org_id: str = "default"
+    extractor: str = "local"
+    default_embedder: str = "wordllama"
+    sources: tuple[SourceSettings, ...] = (SourceSettings(name="samples", uri="samples"),)
+    stores: tuple[StoreSettings, ...] = (StoreSettings(slug="default"),)
+    chunking: ChunkingSettings = ChunkingSettings()
+    limits: LimitSettings = LimitSettings()
+    retry: RetrySettings = RetrySettings()
+    runs: RunSettings = RunSettings()
+    discovery: DiscoverySettings = DiscoverySettings()
+
+    base: Path = Field(default_factory=Path.cwd, exclude=True)
+    config_file: Path | None = Field(default=None, exclude=True)
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> "Settings":
+        for kind, names in (("sources", [s.name for s in self.sources]), ("stores", [s.slug for s in self.stores])):
+            doubled = sorted({name for name in names if names.count(name) > 1})
+            if doubled:
+                raise ValueError(f"two [[{kind}]] are named {', '.join(doubled)}")
+        return self
+
+    @cached_property
+    def data_path(self) -> Path:
+        """The one data folder, absolute."""
+        return (self.base / self.data_dir).absolute()
+
+    @cached_property
+    def state_uri(self) -> str:
+        """The state store's URI; a relative path in it counts from the configuration's folder."""
+        return self.document_state_store or f"sqlite:///{self.data_path}/state.db"
+
+    @property
+    def dagster_home(self) -> Path:
+        """Dagster's own folder."""
+        return self.data_path / "dagster"
+
+    def source_root(self, source: SourceSettings) -> Path:
+        """The folder a local source names.
+
+        Raises:
+            ConfigurationError: the URI is of a kind we cannot read.
+        """
+        parts = urlsplit(source.uri)
+        if parts.scheme == "file":
+            return Path(unquote(parts.path))
+        if "://" in source.uri:
+            raise ConfigurationError(
+                f"Source '{source.name}': unknown scheme '{parts.scheme}' in '{source.uri}'. Known: a path, file."
+            )
+        return (self.base / source.uri).absolute()
+
+    @cached_property
+    def parse_limits(self) -> ParseLimits:
+        """The limits the parser keeps."""
+        return ParseLimits(**self.limits.model_dump(exclude={"file_bytes"}))
+
+    @cached_property
+    def parser_chunking(self) -> Chunking:
+        """How the parser cuts text."""
+        return Chunking(**self.chunking.model_dump())
+
+    @cached_property
+    def retry_policy(self) -> RetryPolicy:
+        """When failed documents come back."""
+        return RetryPolicy(
+            self.retry.max_attempts,
+            timedelta(seconds=self.retry.first_pause_seconds),
+            self.retry.factor,
+            timedelta(seconds=self.retry.longest_pause_seconds),
+        )
+
+    @property
+    def lease(self) -> timedelta:
+        """How long a silent worker keeps what it holds."""
+        return timedelta(seconds=self.runs.lease_seconds)
+
+    @property
+    def parser_workers(self) -> int:
+        """How many parser processes a run has."""
+        return self.runs.parser_workers or min(os.cpu_count() or 1, 4)
+
+
+def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
+    """Read the configuration.
+
+    Raises:
+        ConfigurationError: the file is missing although named, is no TOML, or says something unknown or impossible.
+    """
+    named = environment.get("INGEST_CONFIG", "")
+    path = Path(named or CONFIG_FILE).absolute()
+    values: dict[str, Any] = {}
+    if named or path.exists():
+        values = _read(path)
+    values |= {key: environment[name] for name, key in _FROM_ENVIRONMENT.items() if environment.get(name)}
+    for reserved in ("base", "config_file"):
+        values.pop(reserved, None)
+    try:
+        return Settings(**values, base=path.parent, config_file=path if named or path.exists() else None)
+    except ValidationError as error:
+        raise ConfigurationError(f"{path}: {_explained(error)}") from None
+
+
+_FROM_ENVIRONMENT = {
+    "INGEST_DATA_DIR": "data_dir",
+    "INGEST_DOCUMENT_STATE_STORE": "document_state_store",
+    "DEFAULT_EMBEDDER": "default_embedder",
+}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(f"{path} does not exist. INGEST_CONFIG names it; correct or unset it.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path} is no valid TOML: {error}.") from None
+
+
+def _explained(error: ValidationError) -> str:
+    """The first fault in words: where it is and, for an unknown key, what is known there."""
+    fault = error.errors()[0]
+    where = ".".join(str(part) for part in fault["loc"]) or "the file"
+    if fault["type"] == "extra_forbidden":
+        known = _known_keys(fault["loc"][:-1])
+        return f"unknown key '{where}'. Known: {', '.join(known)}."
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{where}: {message}."
+
+
+def _known_keys(place: tuple[int | str, ...]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for part in place:
+        if isinstance(part, str):
+            model = _SECTIONS[part]
+    return sorted(name for name, field in model.model_fields.items() if not field.exclude)
+
+
+_SECTIONS: dict[str, type[BaseModel]] = {
+    "sources": SourceSettings,
+    "stores": StoreSettings,
+    "chunking": ChunkingSettings,
+    "limits": LimitSettings,
+    "retry": RetrySettings,
+    "runs": RunSettings,
+    "discovery": DiscoverySettings,
+}

@@ -1,0 +1,38 @@
+"""The port through which artifacts are kept: content-addressed, immutable, written before any record refers to them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+
+from resources.artifact_store.artifact import Artifact
+
+
+class ArtifactStoreError(Exception):
+    """The artifact store could not do its work, or what it holds is damaged."""
+
+
+class ArtifactStore(ABC):
+    """Keeps what extraction produced, and named hints such as listing snapshots."""
+
+    @abstractmethod
+    def put_many(self, artifacts: Sequence[Artifact]) -> list[str]:
+        """Keep artifacts durably; the key of each is the hash of its bytes. Putting one again changes nothing.
+
+        Raises:
+            ArtifactStoreError: nothing of these was kept.
+        """
+
+    @abstractmethod
+    def get_many(self, keys: Collection[str]) -> dict[str, Artifact]:
+        """The artifacts that are there among `keys`.
+
+        Raises:
+            ArtifactStoreError: one does not have the bytes its key says.
+        """
+
+    @abstractmethod
+    def write_hint(self, name: str, value: bytes) -> None:
+        """Keep a hint under a name, replacing the one before. A hint may be lost or old without harm."""
+
+    @abstractmethod
+    def read_hint(self, name: str) -> bytes | None:
+        """The hint of a name, or None."""

@@ -1,0 +1,238 @@
+"""Discovery: what a source has now against what is known, and the records that follow from it.
+
+Nothing here is lost by dying at any point: partitions are added before records, records before the snapshot, and each
+step repeated changes nothing.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from resources.document_source.document_ids import document_id, source_uri
+from resources.document_source.document_source import DocumentSource, SourceObject
+from resources.document_state import transitions
+from resources.document_state.document_state_store import DocumentStateStore
+from resources.document_state.model import DocStatus, Presence
+from sensors.listing_snapshot import ListingSnapshots
+
+CHUNK = 2_000
+# A source that lost fewer documents than this is believed, whatever share of it they are.
+_BELIEVED_LOSS = 20
+
+T = TypeVar("T")
+
+
+class Partitions(Protocol):
+    """The set of documents Dagster knows."""
+
+    def add(self, document_ids: Sequence[str]) -> None:
+        """Make documents partitions; those that are already stay."""
+
+
+class Differences(msgspec.Struct):
+    """A listing against the last snapshot."""
+
+    appeared: list[SourceObject]
+    changed: list[SourceObject]
+    vanished: list[str]
+    n_unchanged: int = 0
+
+
+class Discovered(msgspec.Struct):
+    """What a discovery did.
+
+    Attributes:
+        new, changed, vanished: ids of documents that became due by it.
+        n_unchanged: objects listed that are as they were.
+        n_busy: changed objects whose document a worker holds; the next listing sees them again.
+        vanished_refused: how many missing documents were kept, because so many at once look like a source that lies.
+        truncated: more has changed than one discovery may take; the next one goes on.
+    """
+
+    new: list[str]
+    changed: list[str]
+    vanished: list[str]
+    n_unchanged: int = 0
+    n_busy: int = 0
+    vanished_refused: int = 0
+    truncated: bool = False
+
+
+class Discovery:
+    """Lists one source and brings the records up to it."""
+
+    def __init__(
+        self,
+        source: DocumentSource,
+        state: DocumentStateStore,
+        snapshots: ListingSnapshots,
+        stores: Sequence[str],
+        max_vanished_share: float,
+    ) -> None:
+        self._source = source
+        self._state = state
+        self._snapshots = snapshots
+        self._stores = tuple(stores)
+        self._max_vanished_share = max_vanished_share
+
+    def compare(self, prefix: bytes = b"") -> Differences:
+        """List the source, or what lies under a prefix, and compare with the snapshot. Changes nothing.
+
+        Raises:
+            SourceError: the listing failed; nothing may be concluded.
+        """
+        known = self._under(prefix)
+        found = Differences([], [], [])
+        for listed in self._source.list_objects(prefix):
+            version = known.pop(listed.source_uri, None)
+            if version is None:
+                found.appeared.append(listed)
+            elif version != listed.content_version:
+                found.changed.append(listed)
+            else:
+                found.n_unchanged += 1
+        found.vanished = sorted(known)
+        return found
+
+    async def run(
+        self,
+        partitions: Partitions,
+        clock: Callable[[], datetime],
+        *,
+        prefix: bytes = b"",
+        limit: int | None = None,
+        accept_vanished: bool = False,
+    ) -> Discovered:
+        """List, compare, and write what follows.
+
+        Args:
+            partitions: told of every document before its record exists.
+            clock: the time.
+            prefix: only what lies under it is listed, and only there something can vanish.
+            limit: most changes to take; the rest is left for the next discovery.
+            accept_vanished: believe a listing that lost a large share of what was known.
+
+        Raises:
+            SourceError: the listing failed; nothing was changed.
+        """
+        found = self.compare(prefix)
+        result = Discovered([], [], [], found.n_unchanged)
+        changes = sorted(found.appeared + found.changed, key=lambda listed: listed.source_uri)
+        if limit is not None and len(changes) > limit:
+            changes, result.truncated = changes[:limit], True
+        vanished = found.vanished
+        if not accept_vanished and self._looks_like_a_lie(found):
+            vanished, result.vanished_refused = [], len(found.vanished)
+        if not changes and not vanished:
+            return result
+        snapshot = self._snapshots.read(self._source.name)
+        for chunk in _chunks(changes):
+            await self._take(chunk, partitions, clock, snapshot, result)
+        for gone in _chunks(vanished):
+            await self._lose(gone, clock, snapshot, result)
+        self._snapshots.write(self._source.name, snapshot)
+        return result
+
+    def id_of(self, uri: str) -> str:
+        """The document id of one of the source's objects."""
+        return document_id(self._source.org_id, uri)
+
+    def _under(self, prefix: bytes) -> dict[str, str]:
+        snapshot = self._snapshots.read(self._source.name)
+        if not prefix:
+            return snapshot
+        start = source_uri(self._source.name, prefix.rstrip(b"/"))
+        return {uri: v for uri, v in snapshot.items() if uri == start or uri.startswith(start + "/")}
+
+    def _looks_like_a_lie(self, found: Differences) -> bool:
+        known = len(found.vanished) + len(found.changed) + found.n_unchanged
+        return len(found.vanished) > max(_BELIEVED_LOSS, known * self._max_vanished_share)
+
+    async def _take(
+        self,
+        listed: Sequence[SourceObject],
+        partitions: Partitions,
+        clock: Callable[[], datetime],
+        snapshot: dict[str, str],
+        result: Discovered,
+    ) -> None:
+        """Create or renew the records of listed objects."""
+        by_id = {self.id_of(item.source_uri): item for item in listed}
+        known = await self._state.get_many(list(by_id))
+        now = clock()
+        writes: list[tuple[DocStatus, DocStatus | None]] = []
+        back: list[str] = []
+        for key, item in by_id.items():
+            doc = known.get(key)
+            if doc is not None and doc.source_uri != item.source_uri:
+                raise ValueError(f"Documents '{doc.source_uri}' and '{item.source_uri}' have the same id '{key}'.")
+            if doc is None:
+                writes.append((self._new(key, item, now), None))
+                back.append(key)
+            elif doc.claim is not None:
+                result.n_busy += 1
+            elif doc.presence is Presence.PRESENT and doc.content_version == item.content_version:
+                snapshot[item.source_uri] = item.content_version
+                result.n_unchanged += 1
+            else:
+                writes.append((self._changed(doc, item, now), doc))
+                if doc.presence is not Presence.PRESENT or doc.extraction.reason is not None:
+                    back.append(key)
+        if back:
+            partitions.add(back)
+        for (new, old), stored in zip(writes, await self._state.set_many(writes), strict=True):
+            if stored is None:
+                result.n_busy += 1
+                continue
+            snapshot[new.source_uri] = new.content_version
+            (result.new if old is None else result.changed).append(new.document_id)
+
+    def _new(self, key: str, item: SourceObject, now: datetime) -> DocStatus:
+        source = self._source
+        return transitions.discovered(
+            key, source.org_id, source.name, item.source_uri, item.content_version, item.size, self._stores, now
+        )
+
+    def _changed(self, doc: DocStatus, item: SourceObject, now: datetime) -> DocStatus:
+        return transitions.content_changed(doc, item.content_version, item.size, self._stores, now)
+
+    async def _lose(
+        self, uris: Sequence[str], clock: Callable[[], datetime], snapshot: dict[str, str], result: Discovered
+    ) -> None:
+        """Mark the records of objects that are gone."""
+        by_id = {self.id_of(uri): uri for uri in uris}
+        known = await self._state.get_many(list(by_id))
+        now = clock()
+        free = [doc for doc in known.values() if doc.claim is None and doc.presence is Presence.PRESENT]
+        stored = await self._state.set_many([(transitions.vanished(doc, now), doc) for doc in free])
+        marked = {doc.document_id for doc in stored if doc is not None}
+        result.vanished += sorted(marked)
+        for key, uri in by_id.items():
+            doc = known.get(key)
+            if key in marked or doc is None or doc.presence is not Presence.PRESENT:
+                snapshot.pop(uri, None)
+            else:
+                result.n_busy += 1
+
+
+def total(results: Mapping[str, Discovered]) -> Discovered:
+    """The discoveries of several sources as one."""
+    whole = Discovered([], [], [])
+    for result in results.values():
+        whole.new += result.new
+        whole.changed += result.changed
+        whole.vanished += result.vanished
+        whole.n_unchanged += result.n_unchanged
+        whole.n_busy += result.n_busy
+        whole.vanished_refused += result.vanished_refused
+        whole.truncated |= result.truncated
+    return whole
+
+
+def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    remaining = iter(items)
+    while chunk := list(islice(remaining, CHUNK)):
+        yield chunk
