@@ -1,0 +1,28 @@
+"""Which extractors need nothing but their name.
+
+| name | what it is |
+|---|---|
+| `local` | the default: statements, key phrases and entities, offline and deterministic |
+| `none` | chunks only |
+"""
+
+from resources.extractor.extractor import Extractor
+from resources.extractor.local_extractor import LocalExtractor
+from resources.extractor.none_extractor import NoneExtractor
+
+_KNOWN: dict[str, type[Extractor]] = {"local": LocalExtractor, "none": NoneExtractor}
+
+
+class UnknownExtractorError(ValueError):
+    """No extractor has the name."""
+
+
+def open_extractor(name: str = "local") -> Extractor:
+    """Make the extractor called `name`.
+
+    Raises:
+        UnknownExtractorError: there is none; the message lists those there are.
+    """
+    if name not in _KNOWN:
+        raise UnknownExtractorError(f"Unknown extractor '{name}'. Known: {', '.join(sorted(_KNOWN))}.")
+    return _KNOWN[name]()

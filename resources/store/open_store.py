@@ -1,0 +1,48 @@
+"""Which kinds of store there are, and how one is had by its kind.
+
+| kind | where documents go |
+|---|---|
+| `duckdb` | one file on this machine, exact search; options `path`, `lock_timeout` (seconds), `memory_limit` |
+
+More can be added by packages that name a `Store` class in the entry point group `ingest_assets.stores`.
+"""
+
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import msgspec
+
+from resources.store.store import EmbedderStamp, Store, StoreConfigError
+
+GROUP = "ingest_assets.stores"
+_BUILT_IN = (EntryPoint("duckdb", "resources.store.duckdb_store:DuckDBStore", GROUP),)
+
+
+def open_store(kind: str, slug: str, stamp: EmbedderStamp, config: Mapping[str, Any]) -> Store:
+    """Make the store called `slug` from its part of the configuration. Nothing is opened or written yet.
+
+    Raises:
+        StoreConfigError: an unknown kind or option, or a value of the wrong type; the message lists what is known.
+    """
+    store = _class_of(kind, slug)
+    known = [field.encode_name for field in msgspec.structs.fields(store.Config)]
+    unknown = sorted(config.keys() - set(known))
+    if unknown:
+        raise StoreConfigError(
+            slug, f"unknown option '{unknown[0]}' for kind '{kind}'. Known: {', '.join(sorted(known))}."
+        )
+    try:
+        options = msgspec.convert(dict(config), store.Config)
+    except msgspec.ValidationError as error:
+        raise StoreConfigError(slug, f"configuration of kind '{kind}': {error}.") from error
+    return store.from_config(slug, stamp, options)
+
+
+def _class_of(kind: str, slug: str) -> type[Store]:
+    # Built-in kinds stand last, so that no package can take their place unnoticed.
+    known = {entry.name: entry for entry in (*entry_points(group=GROUP), *_BUILT_IN)}
+    if kind not in known:
+        raise StoreConfigError(slug, f"unknown store kind '{kind}'. Known: {', '.join(sorted(known))}.")
+    store: type[Store] = known[kind].load()
+    return store
