@@ -1,0 +1,72 @@
+"""The child's main loop: one document after the other, until the parent closes the pipe."""
+
+import os
+import resource
+from typing import BinaryIO
+
+from resources.document_state.reasons import Reason
+
+from . import frames, sandbox
+from .document import parse
+from .frames import PREFIX, Outcome
+from .limits import ParseLimits
+from .result import ParseFailure
+
+
+def main() -> None:
+    """Serve documents. The first request is the setup; its reply says that the child is ready."""
+    requests, replies = _own_pipes()
+    header, _ = _receive(requests)
+    setup = frames.decode_setup(header)
+    sandbox.enter(setup.limits, setup.parent)
+    _send(replies, ParseFailure(Reason.NO_TEXT, "ready"), setup.limits)
+    while True:
+        try:
+            header, content = _receive(requests)
+        except EOFError:
+            return
+        outcome = parse(frames.decode_request(header).filename, content, setup.limits, setup.chunking)
+        del content
+        _send(replies, outcome, setup.limits)
+
+
+def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Take the pipes from descriptors 0 and 1, so that a library that prints cannot break a frame."""
+    requests = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    # The parent reads what is said on descriptor 2 only after a death; a full pipe must not stop the child.
+    os.set_blocking(2, False)
+    return requests, replies
+
+
+def _receive(requests: BinaryIO) -> tuple[bytes, bytes]:
+    header_length, content_length = PREFIX.unpack(_exactly(requests, PREFIX.size))
+    return _exactly(requests, header_length), _exactly(requests, content_length)
+
+
+def _exactly(requests: BinaryIO, length: int) -> bytes:
+    data = requests.read(length)
+    if len(data) < length:
+        raise EOFError
+    return data
+
+
+def _send(replies: BinaryIO, outcome: Outcome, limits: ParseLimits) -> None:
+    body = _encoded(outcome)
+    if len(body) > limits.reply_bytes:
+        body = frames.encode(ParseFailure(Reason.TOO_LARGE, "Its pieces are larger than a result may be."))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    view = memoryview(PREFIX.pack(len(body), peak) + body)
+    while view:
+        view = view[replies.write(view) :]
+
+
+def _encoded(outcome: Outcome) -> bytes:
+    try:
+        return frames.encode(outcome)
+    except MemoryError:
+        return frames.encode(ParseFailure(Reason.OUT_OF_MEMORY, "The result did not fit into memory."))

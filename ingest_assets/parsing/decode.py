@@ -1,0 +1,100 @@
+"""From bytes to characters: byte order mark, UTF-8, then a guess that is written down."""
+
+from typing import NamedTuple
+
+_BOMS = (
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+_SAMPLE = 64 * 1024  # charset-normalizer needs about 1 ms a KB
+_TEXT_CONTROLS = frozenset(b"\t\n\x0b\x0c\r\x1b")
+_CONTROLS = bytes(code for code in range(32) if code not in _TEXT_CONTROLS)
+
+
+class Decoded(NamedTuple):
+    """Characters, the encoding they were in, and what had to be guessed about it."""
+
+    text: str
+    encoding: str
+    warning: str = ""
+
+
+def decode(content: bytes, declared: str | None = None) -> Decoded | None:
+    """Decode text; None when the bytes are not text in any encoding.
+
+    Args:
+        content: The bytes.
+        declared: What the document itself says (`<meta charset>`, MIME); believed when it decodes.
+    """
+    for bom, encoding in _BOMS:
+        if content.startswith(bom):
+            return _lenient(content, encoding)
+    if declared and declared.lower().replace("_", "-") not in {"utf-8", "utf8"}:
+        try:
+            return Decoded(content.decode(declared), declared.lower())
+        except (LookupError, ValueError):
+            pass
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return _damaged(content)
+    return Decoded(text, "utf-8") if not _looks_binary(content) else _wide(content)
+
+
+def _lenient(content: bytes, encoding: str, warning: str = "") -> Decoded:
+    text = content.decode(encoding, "replace")
+    if "\ufffd" in text and not warning:
+        warning = f"Some bytes are not valid {encoding} and were replaced."
+    return Decoded(text, encoding, warning)
+
+
+def _damaged(content: bytes) -> Decoded | None:
+    """Bytes that are not UTF-8: wide characters, UTF-8 with a few bad bytes, or another encoding."""
+    wide = _wide(content)
+    if wide is not None:
+        return wide
+    if _looks_binary(content):
+        return None
+    try:
+        return Decoded(content.decode("utf-8", "surrogatepass"), "utf-8", "Surrogates were encoded as UTF-8.")
+    except UnicodeDecodeError:
+        pass
+    text = content.decode("utf-8", "replace")
+    bad = text.count("\ufffd")
+    good = len(content) - len(text)  # about the multi-byte characters that did decode
+    if bad * 20 <= good:
+        return Decoded(text, "utf-8", "Some bytes are not valid utf-8 and were replaced.")
+    return _guess(content)
+
+
+def _guess(content: bytes) -> Decoded:
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(content[:_SAMPLE]).best()
+    encoding = best.encoding if best is not None else "cp1252"
+    return _lenient(content, encoding, f"The encoding is not declared; {encoding} was guessed.")
+
+
+def _looks_binary(content: bytes) -> bool:
+    """Whether more than 30 % are control characters. NULs between words, as some exports have, still pass."""
+    head = content[:_SAMPLE]
+    return len(head) - len(head.translate(None, _CONTROLS)) > 0.3 * len(head)
+
+
+def _wide(content: bytes) -> Decoded | None:
+    """UTF-16 without a byte order mark shows by NULs in every other byte of Western text."""
+    head = content[:_SAMPLE]
+    if len(head) < 4 or len(content) % 2:  # noqa: PLR2004 - two characters
+        return None
+    half = len(head) // 2
+    for encoding, high in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if high.count(0) > 0.7 * half and head.count(0) < 0.6 * len(head):
+            try:
+                text = content.decode(encoding)
+            except UnicodeDecodeError:
+                return None
+            return Decoded(text, encoding, f"It has no byte order mark; {encoding} was guessed.")
+    return None

@@ -1,0 +1,80 @@
+"""One document, from bytes to pieces; every exception ends as a reason."""
+
+from importlib import import_module
+from pathlib import PurePosixPath
+
+from resources.document_state.reasons import Reason
+
+from .chunk import cut
+from .formats import FORMATS
+from .limits import Chunking, ParseLimits
+from .result import ParsedDocument, ParseFailure, Refused
+from .sniff import Sniffed, sniff
+from .text import Source, Text
+from .versions import parser_name
+
+
+def parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunking) -> ParsedDocument | ParseFailure:
+    """Parse in this process. Only a child should: nothing here limits time or memory."""
+    try:
+        return _parse(filename, content, limits, chunking)
+    except Refused as refused:
+        return ParseFailure(refused.reason, refused.detail)
+    except MemoryError:
+        return ParseFailure(Reason.OUT_OF_MEMORY, f"Parsing needed more than {limits.memory_bytes:,} bytes.")
+    except RecursionError:
+        return ParseFailure(Reason.TOO_DEEP, "Its parts are nested too deeply.")
+    except Exception as error:  # noqa: BLE001 - parsers raise anything; the document is what failed
+        return ParseFailure(Reason.MALFORMED, f"{type(error).__name__}: {_one_line(error)}")
+
+
+def _parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunking) -> ParsedDocument:
+    if not content:
+        raise Refused(Reason.EMPTY_FILE, "The file has no bytes.")
+    sniffed = sniff(filename, content, limits)
+    text = Text(limits)
+    if sniffed.warning:
+        text.warn(sniffed.warning)
+    read(sniffed, Source(filename, content, limits, sniffed.text), text)
+    whole = text.finish()
+    pieces = cut(text, whole, chunking)
+    if not pieces:
+        raise Refused(Reason.NO_TEXT, "Nothing in it is text.")
+    library = text.library or next(iter(FORMATS[sniffed.media_type].libraries), None)
+    return ParsedDocument(
+        title=_title(text, filename),
+        media_type=sniffed.media_type,
+        parser=parser_name(library, sniffed.media_type),
+        pieces=pieces,
+        n_chars=len(whole),
+        pages=text.n_pages,
+        empty_pages=text.empty_pages,
+        encoding=sniffed.encoding,
+        warnings=text.warnings,
+        removed=dict(sorted(text.removed.items())),
+    )
+
+
+def read(sniffed: Sniffed, source: Source, text: Text) -> None:
+    """Hand a document to the module of its format.
+
+    Raises:
+        Refused: `unsupported_type` when no module reads it, or what the module finds.
+    """
+    entry = FORMATS.get(sniffed.media_type)
+    if entry is None:
+        raise Refused(Reason.UNSUPPORTED_TYPE, f"No parser reads {sniffed.media_type}.")
+    import_module(f".formats.{entry.module}", __package__).read(source, text)
+
+
+def _title(text: Text, filename: str) -> str:
+    if text.headings:
+        text.suggest_title(text.headings[0].title)
+    text.suggest_title(PurePosixPath(filename).stem)
+    return text.title or "untitled"
+
+
+def _one_line(error: Exception) -> str:
+    """An exception's words without line breaks and without anything that looks like a path of this machine."""
+    words = str(error).split()
+    return " ".join("…" if "/" in word and word.strip("'\"([").startswith("/") else word for word in words)

@@ -1,0 +1,43 @@
+"""One module per format, and the table that says which reads what.
+
+A format module has `read(source, text)`: it takes the bytes of `source`, writes into `text`, and raises
+`Refused` when there is nothing to read. Modules are imported when first needed, so a run of text files
+never loads a PDF engine.
+"""
+
+from typing import NamedTuple
+
+TEXT = "text/plain"
+MARKDOWN = "text/markdown"
+RST = "text/x-rst"
+HTML = "text/html"
+CSV = "text/csv"
+TSV = "text/tab-separated-values"
+JSON = "application/json"
+JSONL = "application/x-ndjson"
+XML = "application/xml"
+PDF = "application/pdf"
+EPUB = "application/epub+zip"
+EML = "message/rfc822"
+RTF = "application/rtf"
+_OOXML = "application/vnd.openxmlformats-officedocument."
+DOCX = _OOXML + "wordprocessingml.document"
+PPTX = _OOXML + "presentationml.presentation"
+XLSX = _OOXML + "spreadsheetml.sheet"
+ODT = "application/vnd.oasis.opendocument.text"
+
+
+class Format(NamedTuple):
+    """Who reads a media type: a module of this folder, and the libraries it uses, the usual one first."""
+
+    module: str
+    libraries: tuple[str, ...] = ()
+
+
+FORMATS = {
+    TEXT: Format("plain"),
+    MARKDOWN: Format("markdown"),
+    RST: Format("rst"),
+    HTML: Format("html", ("selectolax",)),
+    PDF: Format("pdf", ("pypdfium2", "pdf-oxide")),
+}

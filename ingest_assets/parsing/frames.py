@@ -1,0 +1,44 @@
+"""The bytes between parent and child.
+
+Request: header length, content length (two unsigned 32-bit), header JSON, content.
+Reply: body length, peak memory in KiB (two unsigned 32-bit), body JSON.
+"""
+
+import struct
+from typing import Any
+
+import msgspec
+
+from .limits import Chunking, ParseLimits
+from .result import ParsedDocument, ParseFailure
+
+PREFIX = struct.Struct(">II")
+LONGEST_CONTENT = 2**32 - 1
+
+Outcome = ParsedDocument | ParseFailure
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """The first request's header: what holds for every document of this child."""
+
+    limits: ParseLimits
+    chunking: Chunking
+    parent: int
+
+
+class Request(msgspec.Struct, frozen=True):
+    """The header of a document's request."""
+
+    filename: str
+
+
+encode = msgspec.json.Encoder().encode
+decode_setup = msgspec.json.Decoder(Setup).decode
+decode_request = msgspec.json.Decoder(Request).decode
+decode_outcome = msgspec.json.Decoder(Outcome).decode
+
+
+def request_prefix(header: Any, content_length: int) -> bytes:
+    """Prefix and header of a request; the content follows."""
+    raw = encode(header)
+    return PREFIX.pack(len(raw), content_length) + raw

@@ -1,0 +1,226 @@
+"""One child process as the parent sees it: pipes, what is in flight, and whose fault its death is."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from resources.document_state.reasons import Reason
+
+from . import frames
+from .frames import PREFIX, Outcome
+from .limits import Chunking, ParseLimits
+from .result import ParseFailure
+
+_ROOT = str(Path(__file__).resolve().parents[2])
+# -I leaves out everything a caller could have put on the path, so it is handed over by arguments.
+_BOOT = "import sys; sys.path[:] = sys.argv[1:]; from ingest_assets.parsing.child import main; main()"
+_PIPE_BYTES = 1 << 20
+_READ_BYTES = 1 << 20
+_START_SECONDS = 60.0
+_AHEAD_DOCUMENTS = 16
+_AHEAD_BYTES = 512 * 1024
+_STDERR_BYTES = 64 * 1024
+
+
+class Job:
+    """One document on its way.
+
+    Attributes:
+        deliver: Called once with the outcome, in the feeder's thread.
+        heavy: Whether it may take long, so that nothing should wait behind it in a pipe.
+        alone: Whether it goes to a fresh child: it was in the hands of one that died and had done others before.
+    """
+
+    __slots__ = ("alone", "content", "deliver", "filename", "heavy")
+
+    def __init__(self, filename: str, content: bytes, deliver: Callable[[Outcome], None]) -> None:
+        self.filename = filename.encode("utf-8", "replace").decode()
+        self.content = content
+        self.deliver = deliver
+        self.heavy = content.startswith((b"%PDF", b"PK\x03\x04")) or len(content) > _AHEAD_BYTES
+        self.alone = False
+
+
+class Dead(Exception):  # noqa: N818 - a fact about a child, not an error of the program
+    """The child has ended or sent what no child sends."""
+
+
+class Worker:
+    """A running child. All methods belong to the feeder's thread.
+
+    That thread starts it too, and lives as long as the pool: the kernel's parent-death signal comes when the
+    *thread* that started a process ends.
+    """
+
+    def __init__(self, limits: ParseLimits, chunking: Chunking) -> None:
+        path = dict.fromkeys([_ROOT, *(str(Path(entry).resolve()) for entry in sys.path)])
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _BOOT, *path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={},
+            cwd="/",
+            close_fds=True,
+            start_new_session=True,
+            bufsize=0,
+        )
+        assert self._process.stdin
+        assert self._process.stdout
+        assert self._process.stderr
+        self.requests = self._process.stdin.fileno()
+        self.replies = self._process.stdout.fileno()
+        self._stderr = self._process.stderr.fileno()
+        for descriptor in (self.requests, self.replies):
+            _widen(descriptor)
+        for descriptor in (self.requests, self.replies, self._stderr):
+            os.set_blocking(descriptor, False)
+        self.jobs: deque[Job] = deque()
+        self.done = 0
+        self.ready = False
+        self.retiring = False
+        self._limits = limits
+        self._ahead_bytes = 0
+        self._received = bytearray()
+        self._to_send: deque[memoryview] = deque()
+        self._since = time.monotonic()
+        setup = frames.Setup(limits, chunking, os.getpid())
+        self._to_send.append(memoryview(frames.request_prefix(setup, 0)))
+
+    @property
+    def wants_to_send(self) -> bool:
+        """Whether bytes wait for room in the pipe."""
+        return bool(self._to_send)
+
+    @property
+    def deadline(self) -> float | None:
+        """When, on the monotonic clock, it is overdue; None while it has nothing to do."""
+        if not self.ready:
+            return self._since + _START_SECONDS
+        return self._since + self._limits.wall_seconds if self.jobs else None
+
+    def takes(self, job: Job) -> bool:
+        """Whether this job may be sent now. Light ones are sent ahead, so that the child never waits for us."""
+        if self.retiring or (job.alone and (self.done or self.jobs)):
+            return False
+        if not self.jobs:
+            return True
+        if job.heavy or job.alone or self.jobs[-1].heavy or self.jobs[-1].alone:
+            return False
+        return len(self.jobs) < _AHEAD_DOCUMENTS and self._ahead_bytes + len(job.content) <= _AHEAD_BYTES
+
+    def give(self, job: Job) -> None:
+        """Queue a job's frame."""
+        if not self.jobs and self.ready:
+            self._since = time.monotonic()
+        self.jobs.append(job)
+        self._ahead_bytes += len(job.content)
+        prefix = frames.request_prefix(frames.Request(job.filename), len(job.content))
+        self._to_send.append(memoryview(prefix))
+        self._to_send.append(memoryview(job.content))
+
+    def send(self) -> None:
+        """Write what the pipe takes. A broken pipe is found when reading."""
+        try:
+            while self._to_send:
+                written = os.writev(self.requests, [self._to_send[i] for i in range(min(len(self._to_send), 64))])
+                while self._to_send and written >= len(self._to_send[0]):
+                    written -= len(self._to_send.popleft())
+                if written:
+                    self._to_send[0] = self._to_send[0][written:]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._to_send.clear()
+
+    def receive(self) -> Iterator[tuple[Job, Outcome]]:
+        """Read what is there, and give each finished job.
+
+        Raises:
+            Dead: The pipe has ended or holds what is no reply; all whole replies were given before.
+        """
+        try:
+            data = os.read(self.replies, _READ_BYTES)
+        except BlockingIOError:
+            return
+        if not data:
+            raise Dead
+        self._received += data
+        while (body := self._next_body()) is not None:
+            self._since = time.monotonic()
+            if not self.ready:
+                self.ready = True
+                continue
+            if not self.jobs:
+                raise Dead
+            outcome = _decoded(body)
+            job = self.jobs.popleft()
+            self._ahead_bytes -= len(job.content)
+            self.done += 1
+            yield job, outcome
+
+    def end(self) -> str:
+        """Kill it if it runs, reap it, close the pipes; returns what it said last on standard error."""
+        self._process.kill()
+        self._process.wait()
+        try:
+            said = os.read(self._stderr, _STDERR_BYTES).decode("utf-8", "replace")
+        except BlockingIOError:
+            said = ""
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert pipe
+            pipe.close()
+        return said
+
+    def failure(self, said: str) -> ParseFailure:
+        """What to say of the document that was in the hands of this dead child."""
+        code = self._process.returncode
+        if "memory allocation of" in said or "MemoryError" in said or code == -signal.SIGKILL:
+            return ParseFailure(
+                Reason.OUT_OF_MEMORY, f"The parser process needed more than {self._limits.memory_bytes:,} bytes."
+            )
+        how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return ParseFailure(Reason.PARSER_CRASHED, f"The parser process ended with {how}.")
+
+    def exited(self, seconds: float = 0.5) -> bool:
+        """Wait shortly for it to end by itself, so that its own exit code is known."""
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _next_body(self) -> bytes | None:
+        if len(self._received) < PREFIX.size:
+            return None
+        length, peak_kib = PREFIX.unpack_from(self._received)
+        if length > self._limits.reply_bytes:
+            raise Dead
+        end = PREFIX.size + length
+        if len(self._received) < end:
+            return None
+        body = bytes(memoryview(self._received)[PREFIX.size : end])
+        del self._received[:end]
+        # One that has been big keeps its heap; what it does next would be refused memory it has a right to.
+        self.retiring = self.retiring or peak_kib * 1024 > self._limits.memory_bytes // 4
+        return body
+
+
+def _widen(descriptor: int) -> None:
+    try:
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    except OSError:
+        pass
+
+
+def _decoded(body: bytes) -> Outcome:
+    try:
+        return frames.decode_outcome(body)
+    except ValueError as error:
+        raise Dead from error
