@@ -1,25 +1,23 @@
 """Cutting a text to pieces, each with its place."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import Any
 
 from resources.artifact_store.artifact import Piece, Place
 from resources.document_state.reasons import Reason
 
 from .limits import MARKDOWN, Chunking
 from .result import Refused
-from .text import Text
+from .text import Heading, Text
 
 # The splitter is quadratic in a stretch without line breaks (measured: 400,000 Chinese characters in one
 # line 12 s, in stretches of 10,000 0.3 s), so longer lines are cut first.
 _LONGEST_LINE = 10_000
-_LONG_LINE = re.compile(rf"[^\n]{{{_LONGEST_LINE + 1},}}")
 _HEADING_CHARS = 200
-_Value = TypeVar("_Value")
 
 
 def cut(text: Text, whole: str, chunking: Chunking) -> list[Piece]:
@@ -36,12 +34,22 @@ def cut(text: Text, whole: str, chunking: Chunking) -> list[Piece]:
 
 def _stretches(whole: str, cuts: list[int]) -> Iterator[tuple[int, int]]:
     """Stretches the splitter may see at once: between cuts, and no overlong line in one."""
-    edges = {0, len(whole), *cuts}
-    if len(whole) > _LONGEST_LINE:
-        for line in _LONG_LINE.finditer(whole):
-            edges.update(_edges_within(whole, line.start(), line.end()))
-    ordered = sorted(edges)
-    yield from zip(ordered, ordered[1:], strict=False)
+    edges = sorted({0, len(whole), *cuts, *_long_line_edges(whole)})
+    yield from pairwise(edges)
+
+
+def _long_line_edges(whole: str) -> Iterator[int]:
+    """Edges within and around lines that are too long, found by jumping from line end to line end."""
+    start = 0
+    while len(whole) - start > _LONGEST_LINE:
+        newline = whole.rfind("\n", start, start + _LONGEST_LINE)
+        if newline >= 0:
+            start = newline + 1
+            continue
+        end = whole.find("\n", start)
+        end = len(whole) if end < 0 else end
+        yield from _edges_within(whole, start, end)
+        start = end
 
 
 def _edges_within(whole: str, start: int, end: int) -> Iterator[int]:
@@ -101,7 +109,8 @@ class _Places:
     """Looks up what holds at an offset, by bisecting the marks."""
 
     def __init__(self, text: Text) -> None:
-        self._paths, stack = [], []
+        self._paths: list[tuple[str, ...]] = []
+        stack: list[Heading] = []
         for heading in text.headings:
             while stack and stack[-1].level >= heading.level:
                 stack.pop()

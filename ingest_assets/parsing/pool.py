@@ -4,7 +4,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, NamedTuple, Self, TypeVar
 
 from resources.document_state.reasons import Reason
 
@@ -59,9 +59,9 @@ class ParserPool:
         here, after the outcomes of what it gave before. Leaving early stops reading.
         """
         window = _Window()
-        outcomes: queue.SimpleQueue[_Event[K]] = queue.SimpleQueue()
+        events: queue.SimpleQueue[_Answer[K] | _End] = queue.SimpleQueue()
         reader = threading.Thread(
-            target=self._read, args=(items, window, outcomes), name="parser-pool-reader", daemon=True
+            target=self._read, args=(items, window, events), name="parser-pool-reader", daemon=True
         )
         reader.start()
         given = 0
@@ -69,9 +69,9 @@ class ParserPool:
         error: BaseException | None = None
         try:
             while expected is None or given < expected:
-                event = outcomes.get()
-                if event.outcome is None:
-                    expected, error = event.size, event.error
+                event = events.get()
+                if isinstance(event, _End):
+                    expected, error = event
                     continue
                 given += 1
                 window.leave(event.size)
@@ -105,7 +105,7 @@ class ParserPool:
         feeder.submit(Job(filename, content, deliver))
 
     def _read(
-        self, items: Iterable[tuple[K, str, bytes]], window: "_Window", outcomes: "queue.SimpleQueue[_Event[K]]"
+        self, items: Iterable[tuple[K, str, bytes]], window: "_Window", events: "queue.SimpleQueue[_Answer[K] | _End]"
     ) -> None:
         submitted = 0
         error: BaseException | None = None
@@ -113,27 +113,30 @@ class ParserPool:
             for key, filename, content in items:
                 if not window.enter(len(content)):
                     break
-                self._submit(filename, content, _deliver(outcomes, key, len(content)))
+                self._submit(filename, content, _deliver(events, key, len(content)))
                 submitted += 1
         except BaseException as raised:  # noqa: BLE001 - it is raised again in the caller's thread
             error = raised
-        outcomes.put(_Event(None, None, submitted, error))
+        events.put(_End(submitted, error))
 
 
-class _Event(Generic[K]):
-    """An outcome with its key and the size of its content; or, without outcome, the end: how many there were."""
+class _Answer(NamedTuple, Generic[K]):
+    """An outcome, its key, and the size of the content it is of."""
 
-    __slots__ = ("error", "key", "outcome", "size")
-
-    def __init__(self, key: K, outcome: Outcome | None, size: int, error: BaseException | None = None) -> None:
-        self.key = key
-        self.outcome = outcome
-        self.size = size
-        self.error = error
+    key: K
+    outcome: Outcome
+    size: int
 
 
-def _deliver(outcomes: "queue.SimpleQueue[_Event[K]]", key: K, size: int) -> Callable[[Outcome], None]:
-    return lambda outcome: outcomes.put(_Event(key, outcome, size))
+class _End(NamedTuple):
+    """Reading has ended: how many documents were handed over, and what stopped it."""
+
+    submitted: int
+    error: BaseException | None
+
+
+def _deliver(events: "queue.SimpleQueue[_Answer[K] | _End]", key: K, size: int) -> Callable[[Outcome], None]:
+    return lambda outcome: events.put(_Answer(key, outcome, size))
 
 
 class _Window:

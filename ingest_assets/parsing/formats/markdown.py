@@ -5,15 +5,35 @@ import re
 from ingest_assets.parsing.headings import markdown_headings
 from ingest_assets.parsing.text import Source, Text
 
-# A fenced block is matched first, so that a comment shown as code stays.
-_FENCE_OR_COMMENT = re.compile(r"(^ {0,3}(`{3,}|~{3,}).*?^ {0,3}\2)|<!--(?:.*?)-->", re.DOTALL | re.MULTILINE)
+_TOKEN = re.compile(r"(?:^|\n) {0,3}(`{3,}|~{3,})|<!--|-->")
 
 
 def read(source: Source, text: Text) -> None:
     """Take the text, without the comments that no reader sees, and mark its headings."""
     whole = source.text
-    if "<!--" in whole and "-->" in whole:
-        whole = _FENCE_OR_COMMENT.sub(lambda match: match[1] or "", whole)
+    if "<!--" in whole:
+        whole = _without_comments(whole)
         text.removed["html_comment"] += len(source.text) - len(whole)
-    whole = text.add(whole)
-    text.headings.extend(markdown_headings(whole))
+    text.headings.extend(markdown_headings(text.add(whole)))
+
+
+def _without_comments(whole: str) -> str:
+    """Cut comments out; one that is shown as code, in a fence, stays."""
+    kept = []
+    start = 0
+    fence = ""
+    opened = -1
+    for token in _TOKEN.finditer(whole):
+        rule = token[1]
+        if opened >= 0:
+            if token[0] == "-->":
+                kept.append(whole[start:opened])
+                start, opened = token.end(), -1
+        elif fence:
+            fence = "" if rule and rule.startswith(fence) else fence
+        elif rule:
+            fence = rule
+        elif token[0] == "<!--":
+            opened = token.start()
+    kept.append(whole[start:])
+    return "".join(kept)

@@ -97,7 +97,7 @@ def _has_image(document: pypdfium2.PdfDocument, index: int) -> bool:
 def _second_engine(source: Source) -> list[str]:
     import pdf_oxide
 
-    pages = []
+    pages: list[str] = []
     try:
         document = pdf_oxide.PdfDocument.from_bytes(source.content)
         count = document.page_count()

@@ -1,0 +1,115 @@
+"""E-mail: the headers a person reads, the text, the names of what is attached."""
+
+import email
+import email.policy
+from collections.abc import Iterator
+from email.message import EmailMessage
+
+from ingest_assets.parsing.decode import decode
+from ingest_assets.parsing.text import Source, Text
+
+_HEADERS = ("Subject", "From", "To", "Cc", "Date")
+_MOST_PARTS = 1000
+
+
+def read(source: Source, text: Text) -> None:
+    """Write headers and text of the message, and of messages forwarded in it down to `limits.nesting`."""
+    text.markdown = False
+    message = email.message_from_bytes(source.content, policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    text.suggest_title(_header(message, "Subject"))
+    _write_message(message, text, source.limits.nesting)
+
+
+def _write_message(message: EmailMessage, text: Text, levels: int) -> None:
+    lines = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
+    text.block("\n".join(lines))
+    attached: list[str] = []
+    forwarded: list[EmailMessage] = []
+    bodies: list[EmailMessage] = []
+    for part in _leaves(message):
+        if part.get_content_type() == "message/rfc822":
+            forwarded.extend(inner for inner in _inner(part) if isinstance(inner, EmailMessage))
+        elif part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
+            attached.append(_filename(part))
+        else:
+            bodies.append(part)
+    for body in bodies:
+        _write_body(body, text)
+    names = [name for name in attached if name]
+    if names:
+        text.block("Attachments: " + ", ".join(names))
+    for inner in forwarded:
+        if levels <= 0:
+            text.warn("A message forwarded too many times over was left out.")
+            return
+        _write_message(inner, text, levels - 1)
+
+
+def _leaves(message: EmailMessage) -> Iterator[EmailMessage]:
+    """Parts that are not containers; of alternatives the plain one, else the HTML one."""
+    waiting: list[EmailMessage] = [message]
+    for _ in range(_MOST_PARTS):
+        if not waiting:
+            return
+        part = waiting.pop(0)
+        kind = part.get_content_type()
+        if not part.is_multipart() or kind == "message/rfc822":
+            yield part
+        elif kind == "multipart/alternative":
+            waiting[:0] = _preferred(part)
+        else:
+            waiting[:0] = _inner(part)
+
+
+def _inner(part: EmailMessage) -> list[EmailMessage]:
+    payload = part.get_payload()
+    return [inner for inner in payload if isinstance(inner, EmailMessage)] if isinstance(payload, list) else []
+
+
+def _preferred(part: EmailMessage) -> list[EmailMessage]:
+    choices = _inner(part)
+    for kind in ("text/plain", "multipart/related", "multipart/mixed", "text/html"):
+        for choice in choices:
+            if choice.get_content_type() == kind and (kind != "text/plain" or (_text(choice) or "").strip()):
+                return [choice]
+    return choices[:1]
+
+
+def _write_body(part: EmailMessage, text: Text) -> None:
+    words = _text(part)
+    if words is None:
+        text.warn("A part that says it is text is not, and was left out.")
+    elif part.get_content_subtype() == "html":
+        from ingest_assets.parsing.formats.html import write_html
+
+        write_html(words, text)
+    else:
+        text.block(words)
+
+
+def _text(part: EmailMessage) -> str | None:
+    payload = part.get_payload(decode=True)
+    if not isinstance(payload, bytes):
+        return None
+    if not payload:
+        return ""
+    decoded = decode(payload, part.get_content_charset())
+    return decoded.text if decoded else None
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """A header's words; the standard library raises on some that are broken, and then they are taken raw."""
+    try:
+        value = message.get(name)
+    except Exception:  # noqa: BLE001 - its parser of addresses and dates raises IndexError, AttributeError, more
+        value = next((raw for key, raw in message.raw_items() if key.lower() == name.lower()), None)
+    return " ".join(str(value).split()) if value is not None else ""
+
+
+def _filename(part: EmailMessage) -> str:
+    try:
+        name = part.get_filename()
+    except Exception:  # noqa: BLE001 - as for headers
+        return ""
+    return " ".join(str(name).replace("\\", "/").rpartition("/")[2].split()) if name else ""
