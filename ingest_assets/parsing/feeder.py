@@ -1,5 +1,6 @@
 """The thread that keeps the children fed, watches their clocks, and replaces the dead."""
 
+import contextlib
 import os
 import selectors
 import threading
@@ -68,10 +69,8 @@ class Feeder(threading.Thread):
             self._finish()
 
     def _wake(self) -> None:
-        try:
+        with contextlib.suppress(BlockingIOError):
             os.write(self._wake_write, b".")
-        except BlockingIOError:
-            pass
 
     def _assign(self) -> None:
         while self._inbox:

@@ -54,7 +54,9 @@ _BY_SUFFIX = {
 }
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""^<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]{1,40})""")
-_HTML = re.compile(r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]*>\s*)*<(?:!doctype\s+html|html|head|body)\b", re.I | re.S)
+_HTML = re.compile(
+    r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]*>\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
 _MAIL = re.compile(
     r"(?:(?:return-path|received|from|to|subject|date|message-id|mime-version|delivered-to|x-[\w-]+|content-type):.*\n"
     r"(?:[ \t].*\n)*){2}",
@@ -77,12 +79,12 @@ def sniff(filename: str, content: bytes, limits: ParseLimits) -> Sniffed:
     Raises:
         Refused: `unsupported_type`, `password_required`, or what an archive's table of contents gives cause for.
     """
-    if b"%PDF-" in content[:_PDF_HEAD]:
-        return Sniffed(formats.PDF)
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return Sniffed(_zip_type(content, limits))
     if content.startswith(_OLE):
         raise _ole(content)
+    if b"%PDF-" in content[:_PDF_HEAD]:
+        return Sniffed(formats.PDF)
     if content.startswith(b"{\\rtf"):
         return Sniffed(formats.RTF)
     declared = _META_CHARSET.search(content[: 4 * _HEAD]) or _XML_ENCODING.match(content[:_HEAD])

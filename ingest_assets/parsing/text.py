@@ -1,5 +1,6 @@
 """A document's text while it is being read: cleaned as it grows, with marks at the places worth naming."""
 
+import re
 from collections import Counter
 from typing import NamedTuple
 
@@ -10,6 +11,9 @@ from .limits import ParseLimits
 from .result import Refused
 
 _TITLE_CHARS = 200
+# What programs put into a title by themselves.
+_MADE_BY = re.compile(r"^Microsoft (?:Office )?(?:Word|PowerPoint|Excel) - ")
+_JUNK_TITLES = frozenset(["powerpoint presentation", "word document", "presentation", "untitled", "title", "no title"])
 
 
 class Source(NamedTuple):
@@ -92,8 +96,11 @@ class Text:
 
     def suggest_title(self, title: object) -> None:
         """Take a title unless there is one."""
-        if not self.title and isinstance(title, str):
-            self.title = " ".join(clean(title, self.removed).split())[:_TITLE_CHARS].strip()
+        if self.title or not isinstance(title, str):
+            return
+        words = _MADE_BY.sub("", " ".join(clean(title, self.removed).split()))
+        if words.lower() not in _JUNK_TITLES:
+            self.title = words[:_TITLE_CHARS].strip()
 
     def warn(self, sentence: str) -> None:
         """Note something a person should know, once."""

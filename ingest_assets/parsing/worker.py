@@ -1,5 +1,6 @@
 """One child process as the parent sees it: pipes, what is in flight, and whose fault its death is."""
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -60,7 +61,7 @@ class Worker:
 
     def __init__(self, limits: ParseLimits, chunking: Chunking) -> None:
         path = dict.fromkeys([_ROOT, *(str(Path(entry).resolve()) for entry in sys.path)])
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
             [sys.executable, "-I", "-c", _BOOT, *path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -213,10 +214,8 @@ class Worker:
 
 
 def _widen(descriptor: int) -> None:
-    try:
+    with contextlib.suppress(OSError):
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    except OSError:
-        pass
 
 
 def _decoded(body: bytes) -> Outcome:

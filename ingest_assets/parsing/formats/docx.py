@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from docx.opc.part import PartFactory
@@ -10,8 +11,7 @@ from docx.oxml.parser import parse_xml
 from docx.package import Package
 from docx.parts.document import DocumentPart
 
-from ingest_assets.parsing.formats.ooxml import core_title, one_line, opened, write_table
-from ingest_assets.parsing.inflate import Archive
+from ingest_assets.parsing.formats.ooxml import accepted, one_line, opened, write_drawings, write_table
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
 from resources.document_state.reasons import Reason
@@ -20,6 +20,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _HEADING_STYLE = re.compile(r"(?:heading|überschrift|titre|título) ?(\d)$|(title)$", re.IGNORECASE)
+_DRAWINGS = re.compile(r"word/(?:diagrams/data|charts/chart)\d*\.xml")
 _NOTES = ("footnotes", "endnotes", "comments")
 _DEEPEST = 20  # tables and boxes within each other
 _WITHOUT_LEVEL = 9
@@ -31,9 +32,9 @@ _CHARACTERS = {_W + "tab": "\t", _W + "br": "\n", _W + "cr": "\n", _W + "noBreak
 # python-docx opens plain documents only; macro-enabled ones and templates have the same parts.
 for _kind in ("document.macroEnabled", "template.macroEnabledTemplate"):
     PartFactory.part_type_for[f"application/vnd.ms-word.{_kind}.main+xml"] = DocumentPart
-PartFactory.part_type_for[
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml"
-] = DocumentPart
+PartFactory.part_type_for["application/vnd.openxmlformats-officedocument.wordprocessingml.template.main+xml"] = (
+    DocumentPart
+)
 
 
 def read(source: Source, text: Text) -> None:
@@ -42,19 +43,20 @@ def read(source: Source, text: Text) -> None:
     Raises:
         Refused: `malformed`, `too_deep`, `too_large`, `inflates_too_much`.
     """
-    Archive(source.content, source.limits).check(xml=True)
-    package = opened(lambda: Package.open(io.BytesIO(source.content)))
+    content = accepted(source)
+    package = opened(lambda: Package.open(io.BytesIO(content)))
     part = opened(lambda: package.main_document_part)
     if not isinstance(part, DocumentPart):
         raise Refused(Reason.MALFORMED, "It has no Word document in it.")
-    text.suggest_title(core_title(part.core_properties))
+    text.suggest_title(part.core_properties.title)
     body = _Body(text, _heading_levels(part))
     body.write(part.element.body, 0)
     for other in package.iter_parts():
         name = str(other.partname).rpartition("/")[2].removesuffix(".xml")
         if name in _NOTES:
-            for note in opened(lambda blob=other.blob: parse_xml(blob)):
+            for note in opened(partial(parse_xml, other.blob)):
                 body.write(note, 0)
+    write_drawings(source, _DRAWINGS, text)
 
 
 def _heading_levels(part: DocumentPart) -> dict[str, int]:
@@ -81,6 +83,7 @@ class _Body:
     def __init__(self, text: Text, levels: dict[str, int]) -> None:
         self._text = text
         self._levels = levels
+        self._in_list = False
 
     def write(self, element: Any, depth: int) -> None:
         """Write the blocks directly in an element."""
@@ -98,13 +101,29 @@ class _Body:
         words = "".join(_words(paragraph)).strip()
         level = self._level(paragraph)
         if words and level:
+            self._end_list()
             self._text.heading(level, words)
-        elif words and paragraph.find(f"{_W}pPr/{_W}numPr") is not None:
+        elif words and self._is_item(paragraph):
             self._text.add(f"- {words}\n")
-        else:
+            self._in_list = True
+        elif words:
+            self._end_list()
             self._text.block(words)
         for box in _boxes(paragraph):
             self.write(box, depth + 1)
+
+    def _end_list(self) -> None:
+        if self._in_list:
+            self._text.add("\n")
+            self._in_list = False
+
+    def _is_item(self, paragraph: Any) -> bool:
+        properties = paragraph.find(_W + "pPr")
+        if properties is None:
+            return False
+        style = properties.find(_W + "pStyle")
+        named = style is not None and (style.get(_W + "val") or "").startswith("List")
+        return named or properties.find(_W + "numPr") is not None
 
     def _level(self, paragraph: Any) -> int:
         properties = paragraph.find(_W + "pPr")
@@ -117,12 +136,12 @@ class _Body:
         return self._levels.get(style.get(_W + "val"), 0) if style is not None else 0
 
     def _write_table(self, table: Any, depth: int) -> None:
-        rows = [[cell for cell in _within(row, "tc")] for row in _within(table, "tr")]
+        rows = [list(_within(row, "tc")) for row in _within(table, "tr")]
         if all(len(row) == 1 for row in rows):
             for row in rows:
                 self.write(row[0], depth + 1)
             return
-        self._text.add("\n")
+        self._end_list()
         write_table(([cell for tc in row for cell in _cells(tc)] for row in rows), self._text)
 
 

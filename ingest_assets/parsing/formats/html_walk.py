@@ -1,24 +1,35 @@
 """The walk over a parsed page. It keeps its own stack, so 50,000 nested elements cost no recursion."""
 
 import re
+
 from selectolax.lexbor import LexborNode
 
 from ingest_assets.parsing.text import Text
 
 _SKIPPED = frozenset(
-    "script style noscript template svg math head iframe object embed canvas audio video select datalist button "
-    "input textarea dialog".split()
-)
+    [
+        "script", "style", "noscript", "template", "svg", "math", "head", "iframe", "object", "embed", "canvas",
+        "audio", "video", "select", "datalist", "button", "input", "textarea", "dialog",
+    ]
+)  # fmt: skip
 _NAVIGATION = frozenset(["nav", "footer", "aside", "menu"])
-_NAVIGATION_ROLES = frozenset(["navigation", "search", "banner", "contentinfo", "complementary", "menubar"])
+_NAVIGATION_ROLES = frozenset(
+    [
+        "navigation", "search", "banner", "contentinfo", "complementary", "menubar",
+    ]
+)  # fmt: skip
 _BLOCKS = frozenset(
-    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
-    "footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol p pre section summary table tbody "
-    "tfoot thead tr ul".split()
-)
+    [
+        "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dialog", "div",
+        "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
+        "header", "hgroup", "hr", "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "section",
+        "summary", "table", "tbody", "tfoot", "thead", "tr", "ul",
+    ]
+)  # fmt: skip
 _HEADING = re.compile(r"h[1-6]")
 _HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d]*[1-9])", re.I
+    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d]*[1-9])",
+    re.IGNORECASE,
 )
 _BREAK = "\x0b"  # a line break the author asked for; cleaned input has none
 _PILCROW = frozenset(["¶", "#", "§", "🔗"])
@@ -221,7 +232,7 @@ class Walk:
         table.row, table.heads, table.flows = [], [], False
         if not any(row):
             return
-        if len(row) == 1:
+        if len(row) == 1 and not table.written:
             self._text.block(row[0])
             return
         self._text.add("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |\n")

@@ -1,5 +1,6 @@
 """E-mail: the headers a person reads, the text, the names of what is attached."""
 
+import codecs
 import email
 import email.policy
 from collections.abc import Iterator
@@ -10,12 +11,15 @@ from ingest_assets.parsing.text import Source, Text
 
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
 _MOST_PARTS = 1000
+_BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read(source: Source, text: Text) -> None:
     """Write headers and text of the message, and of messages forwarded in it down to `limits.nesting`."""
     text.markdown = False
-    message = email.message_from_bytes(source.content, policy=email.policy.default)
+    # Bytes of a byte order mark or of wide characters would hide the headers.
+    content = source.text.encode("utf-8", "replace") if source.content.startswith(_BOMS) else source.content
+    message = email.message_from_bytes(content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     text.suggest_title(_header(message, "Subject"))
     _write_message(message, text, source.limits.nesting)

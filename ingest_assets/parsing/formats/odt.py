@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from lxml import etree
+from lxml import etree  # type: ignore[import-untyped]
 
 from ingest_assets.parsing.formats.ooxml import one_line, opened, write_table
 from ingest_assets.parsing.inflate import Archive
@@ -50,6 +50,9 @@ def _write(element: Any, text: Text, depth: int) -> None:
         elif child.tag == _TEXT + "list-item":
             words = one_line(" ".join("".join(_words(part)) for part in child.iter(_TEXT + "p", _TEXT + "h")))
             text.add(f"- {words}\n" if words else "")
+        elif child.tag == _TEXT + "list":
+            _write(child, text, depth + 1)
+            text.add("\n" if depth == 0 else "")
         elif child.tag == _TABLE + "table":
             write_table(([_cell(cell) for cell in row] for row in child.iter(_TABLE + "table-row")), text)
         elif isinstance(child.tag, str) and child.tag not in _SKIPPED:

@@ -1,20 +1,23 @@
 """PowerPoint: a page a slide, with titles as headings, tables, grouped shapes and notes."""
 
 import io
+import re
+from functools import partial
 from typing import Any
 
-from pptx.enum.shapes import MSO_SHAPE_TYPE, PP_PLACEHOLDER
+from pptx.enum.shapes import PP_PLACEHOLDER
 from pptx.opc.package import PartFactory
 from pptx.package import Package
 from pptx.parts.presentation import PresentationPart
+from pptx.shapes.group import GroupShape
 
-from ingest_assets.parsing.formats.ooxml import core_title, one_line, opened, write_table
-from ingest_assets.parsing.inflate import Archive
+from ingest_assets.parsing.formats.ooxml import accepted, one_line, opened, write_drawings, write_table
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
 from resources.document_state.reasons import Reason
 
 _DEEPEST = 20
+_DIAGRAMS = re.compile(r"ppt/diagrams/data\d*\.xml")
 _FURNITURE = frozenset([PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.FOOTER, PP_PLACEHOLDER.DATE])
 _OOXML = "application/vnd.openxmlformats-officedocument.presentationml."
 
@@ -34,22 +37,23 @@ def read(source: Source, text: Text) -> None:
     Raises:
         Refused: `malformed`, `too_deep`, `too_many_pages`, `inflates_too_much`.
     """
-    Archive(source.content, source.limits).check(xml=True)
-    part = opened(lambda: Package.open(io.BytesIO(source.content)).presentation_part)
+    content = accepted(source)
+    part = opened(lambda: Package.open(io.BytesIO(content)).presentation_part)
     if not isinstance(part, PresentationPart):
         raise Refused(Reason.MALFORMED, "It has no presentation in it.")
-    text.suggest_title(core_title(part.core_properties))
+    text.suggest_title(part.core_properties.title)
     slides = part.presentation.slides
     if len(slides) > source.limits.pages:
         raise Refused(Reason.TOO_MANY_PAGES, f"It has {len(slides):,} slides, over {source.limits.pages:,}.")
     for number in range(len(slides)):
         start = text.length
         text.page(number + 1)
-        _write_slide(opened(lambda index=number: slides[index]), text)
+        _write_slide(opened(partial(slides.__getitem__, number)), text)
         if text.length == start:
             text.pages.pop()
             text.empty_pages += 1
     text.n_pages = len(slides)
+    write_drawings(source, _DIAGRAMS, text)
 
 
 def _write_slide(slide: Any, text: Text) -> None:
@@ -70,7 +74,7 @@ def _write_shape(shape: Any, text: Text, depth: int) -> None:
         raise Refused(Reason.TOO_DEEP, f"Its shapes are grouped more than {_DEEPEST} deep.")
     if shape.is_placeholder and shape.placeholder_format.type in _FURNITURE:
         return
-    if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
+    if isinstance(shape, GroupShape):
         for inner in shape.shapes:
             _write_shape(inner, text, depth + 1)
     elif getattr(shape, "has_table", False):

@@ -1,23 +1,26 @@
 """Spreadsheets: a section a sheet, a line a row."""
 
-import datetime
+import datetime as dt
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
 
+from ingest_assets.parsing.formats.ooxml import accepted, write_drawings
 from ingest_assets.parsing.formats.table import Budget, write_rows
-from ingest_assets.parsing.inflate import Archive
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
 from resources.document_state.reasons import Reason
+
+_DRAWINGS = re.compile(r"xl/(?:drawings/drawing|diagrams/data)\d*\.xml")
 
 
 def read(source: Source, text: Text) -> None:
     """Write every sheet that has cells."""
     text.markdown = False
-    Archive(source.content, source.limits).check(xml=True)
+    accepted(source)
     budget = Budget(source.limits.cells)
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(source.content))
@@ -29,6 +32,7 @@ def read(source: Source, text: Text) -> None:
                 _write_sheet(workbook, sheet.name, text, budget)
     finally:
         workbook.close()
+    write_drawings(source, _DRAWINGS, text)
 
 
 def _write_sheet(workbook: CalamineWorkbook, name: str, text: Text, budget: Budget) -> None:
@@ -57,6 +61,6 @@ def _shown(value: Any) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:  # noqa: PLR2004 - as Excel shows it
         return str(int(value))
-    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
         return value.date().isoformat()
     return str(value)

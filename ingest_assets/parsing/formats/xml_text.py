@@ -45,6 +45,6 @@ def read(source: Source, text: Text) -> None:
     parser.EndElementHandler = end
     parser.CharacterDataHandler = gathered.append
     try:
-        parser.Parse(source.content, True)
+        parser.Parse(source.content, True)  # noqa: FBT003 - its signature
     except xml.parsers.expat.ExpatError as error:
         raise Refused(Reason.MALFORMED, f"It is not well-formed XML: {error}.") from error
