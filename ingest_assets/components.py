@@ -41,8 +41,14 @@ class Target:
 class Components:
     """Opens each part when it is first used, so that a command pays only for what it needs."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, backend: RecordBackend | None = None, artifacts: ArtifactStore | None = None
+    ) -> None:
         self.settings = settings
+        if backend is not None:
+            self.backend = backend
+        if artifacts is not None:
+            self.artifacts = artifacts
 
     async def __aenter__(self) -> Self:
         return self

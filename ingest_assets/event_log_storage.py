@@ -58,12 +58,16 @@ class BatchSqliteEventLogStorage(SqliteEventLogStorage):
         """Build from dagster.yaml.
 
         Raises:
-            KeyError: `base_dir` is relative and DAGSTER_HOME is not set.
+            ValueError: `base_dir` is relative and DAGSTER_HOME is not set.
         """
-        base_dir = Path(config_value["base_dir"])
-        if not base_dir.is_absolute():
-            base_dir = Path(os.environ["DAGSTER_HOME"]).expanduser() / base_dir
-        return cls(str(base_dir), inst_data)
+        base_dir, home = Path(config_value["base_dir"]), os.environ.get("DAGSTER_HOME")
+        if base_dir.is_absolute():
+            return cls(str(base_dir), inst_data)
+        if not home:
+            raise ValueError(
+                f"event_log_storage: base_dir {base_dir} is relative. Set DAGSTER_HOME or make it absolute."
+            )
+        return cls(str(Path(home).expanduser() / base_dir), inst_data)
 
     def store_event_batch(self, events: Sequence[dg.EventLogEntry]) -> None:
         """Store asset events together, whole or not at all; whatever else is in the batch as Dagster does.

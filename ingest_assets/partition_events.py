@@ -47,6 +47,8 @@ _PRIVATE_CALLS: Mapping[str, frozenset[str]] = {
     "ingest_assets.event_log_storage:store_asset_events": frozenset({"storage", "events"}),
     "dagster._core.storage.event_log:SqlEventLogStorage.store_event_batch": frozenset({"events"}),
     "dagster._core.storage.event_log:SqlEventLogStorage.index_transaction": frozenset(),
+    "dagster._core.storage.event_log:SqlEventLogStorage.index_connection": frozenset(),
+    "dagster._core.storage.event_log:AssetKeyTable.c.cached_status_data": frozenset(),
     "dagster._core.storage.event_log:SqlEventLogStorage._event_to_row": frozenset({"event"}),
     "dagster._core.storage.event_log:SqlEventLogStorage._store_asset_event_tags": frozenset(
         {"conn", "events", "event_ids"}
@@ -86,8 +88,8 @@ def report_materialized(
             asset of a batch's last event and no other.
 
     Raises:
-        Exception: whatever the storage raised, for instance a database that stays locked. Nothing of the batch is
-            stored then, so it can be reported again.
+        Exception: whatever the storage raised, for instance a database that stays locked. Of the batch in hand nothing
+            is stored then, the batches before it are; `report_outside_run` with the same events adds what is missing.
     """
     if private_call_problems():
         for event in events:
@@ -131,6 +133,25 @@ def report_outside_run(
     return owed
 
 
+def forget_cached_statuses(instance: dg.DagsterInstance, asset_keys: Iterable[dg.AssetKey]) -> None:
+    """Make the next page view count these assets' partitions anew. To be called when a job has ended.
+
+    Dagster counts on from the highest event it has seen, and reads the newest materialization and the newest planned
+    event one after the other. A materialization and then a planned event stored between the two reads put the mark
+    past documents that were not counted, which then stay missing on the page for good (measured with 4 writers and a
+    page refreshed without pause: 0 to 2 of 32 batches, on both storages; the events themselves are right).
+    """
+    if private_call_problems():
+        return
+    from dagster._core.storage.event_log import AssetKeyTable, SqlEventLogStorage
+
+    storage = instance.event_log_storage
+    assert isinstance(storage, SqlEventLogStorage)
+    of_these = AssetKeyTable.c.asset_key.in_([key.to_string() for key in asset_keys])
+    with storage.index_connection() as connection:
+        connection.execute(AssetKeyTable.update().values(cached_status_data=None).where(of_these))
+
+
 @functools.cache
 def private_call_problems() -> tuple[str, ...]:
     """What the installed Dagster lacks of the private calls used here; empty when all is as expected."""
@@ -143,7 +164,7 @@ def _problems_of(name: str, wanted: frozenset[str]) -> Iterator[str]:
     except (ImportError, AttributeError) as error:
         yield f"{name}: {error}"
         return
-    missing = wanted - inspect.signature(target).parameters.keys()
+    missing = wanted and wanted - inspect.signature(target).parameters.keys()
     if missing:
         yield f"{name}: no longer takes {', '.join(sorted(missing))}"
 

@@ -136,6 +136,24 @@ class Discovery:
         self._snapshots.write(self._source.name, snapshot)
         return result
 
+    async def preview(self, prefix: bytes = b"") -> list[tuple[str, str]]:
+        """What `run` would find: source URIs, each with `new`, `changed` or `vanished`. Changes nothing.
+
+        Raises:
+            SourceError: the listing failed.
+        """
+        found = self.compare(prefix)
+        listed = {self.id_of(item.source_uri): item for item in found.appeared + found.changed}
+        known = await self._state.get_many(list(listed))
+        news = []
+        for key, item in listed.items():
+            doc = known.get(key)
+            if doc is None:
+                news.append((item.source_uri, "new"))
+            elif doc.presence is not Presence.PRESENT or doc.content_version != item.content_version:
+                news.append((item.source_uri, "changed"))
+        return news + [(uri, "vanished") for uri in found.vanished]
+
     def id_of(self, uri: str) -> str:
         """The document id of one of the source's objects."""
         return document_id(self._source.org_id, uri)
@@ -230,6 +248,22 @@ def total(results: Mapping[str, Discovered]) -> Discovered:
         whole.vanished_refused += result.vanished_refused
         whole.truncated |= result.truncated
     return whole
+
+
+def describe(found: Discovered) -> str:
+    """A discovery in a sentence or two."""
+    counts = f"{len(found.new)} new, {len(found.changed)} changed, {len(found.vanished)} vanished"
+    parts = [f"{counts}, {found.n_unchanged} unchanged."]
+    if found.n_busy:
+        parts.append(f"{found.n_busy} are being worked on and are looked at again.")
+    if found.truncated:
+        parts.append("There is more; the next listing goes on.")
+    if found.vanished_refused:
+        parts.append(
+            f"{found.vanished_refused} known documents were not listed. So many at once look like a source that is not "
+            "whole, so nothing was removed. If they are really gone: `ingest run --accept-vanished`."
+        )
+    return " ".join(parts)
 
 
 def _chunks(items: Iterable[T]) -> Iterator[list[T]]:

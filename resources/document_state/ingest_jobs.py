@@ -221,13 +221,16 @@ class IngestJobs:
         )
         return await self.get(job_id)
 
+    async def orphans(self) -> list[IngestJob]:
+        """Running jobs whose process died on this machine."""
+        running = self._backend.list_records(KIND, labels=[JobStatus.RUNNING.value])
+        jobs = [_decode(record) async for record in running]
+        return [job for job in jobs if is_certainly_dead(job.owner)]
+
     async def settle_orphans(self, now: datetime) -> list[IngestJob]:
         """End the jobs whose process died, with what was done."""
-        running = [
-            _decode(record) async for record in self._backend.list_records(KIND, labels=[JobStatus.RUNNING.value])
-        ]
         message = "The process that ran this job died. What it had not done is done by the next run."
-        return [await self.settle(job.job_id, now, message) for job in running if is_certainly_dead(job.owner)]
+        return [await self.settle(job.job_id, now, message) for job in await self.orphans()]
 
     async def results(self, job_id: str) -> list[DocumentResult]:
         """All results of a job, in the order they were recorded."""

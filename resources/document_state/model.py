@@ -67,6 +67,7 @@ class PhaseState(msgspec.Struct, frozen=True, omit_defaults=True):
         attempts: failed attempts since the content changed or a person asked again.
         next_attempt_at: when a FAILED phase is tried again by itself; None: not by itself.
         parts: the fingerprint of the work that completed, as named short hashes.
+        run_id: the run that brought the status about.
     """
 
     status: Status
@@ -76,6 +77,7 @@ class PhaseState(msgspec.Struct, frozen=True, omit_defaults=True):
     attempts: int = 0
     next_attempt_at: datetime | None = None
     parts: dict[str, str] = {}
+    run_id: str = ""
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -68,9 +68,15 @@ def check_transition(old: DocStatus | None, new: DocStatus) -> None:
 
 
 def discovered(
-    document_id: str, org_id: str, source: str, source_uri: str, content_version: str, size: int,
-    due_in: tuple[str, ...], now: datetime,
-) -> DocStatus:  # fmt: skip
+    document_id: str,
+    org_id: str,
+    source: str,
+    source_uri: str,
+    content_version: str,
+    size: int,
+    due_in: tuple[str, ...],
+    now: datetime,
+) -> DocStatus:
     """A document nobody knew."""
     pending = PhaseState(Status.PENDING, now)
     return DocStatus(
@@ -133,23 +139,44 @@ def retry_requested(doc: DocStatus, now: datetime) -> DocStatus:
 
 
 def extracted(
-    doc: DocStatus, now: datetime, *, parts: dict[str, str], content_version: str, artifact: str, artifact_hash: str,
-    chunkset_hash: str, title: str, media_type: str, n_chunks: int, n_entries: int, warnings: tuple[str, ...],
-) -> DocStatus:  # fmt: skip
+    doc: DocStatus,
+    now: datetime,
+    *,
+    parts: dict[str, str],
+    content_version: str,
+    artifact: str,
+    artifact_hash: str,
+    chunkset_hash: str,
+    title: str,
+    media_type: str,
+    n_chunks: int,
+    n_entries: int,
+    warnings: tuple[str, ...],
+) -> DocStatus:
     """Extraction is done; the claim stays for the build."""
     links = doc.links
     if artifact_hash != doc.artifact_hash:
         links = {slug: mark_stale(link) for slug, link in links.items()}
     return _derived(
-        doc, now, content_version=content_version, artifact=artifact, artifact_hash=artifact_hash,
-        chunkset_hash=chunkset_hash, title=title, media_type=media_type, n_chunks=n_chunks, n_entries=n_entries,
-        warnings=warnings, links=links, extraction=PhaseState(Status.COMPLETED, now, parts=parts),
-    )  # fmt: skip
+        doc,
+        now,
+        content_version=content_version,
+        artifact=artifact,
+        artifact_hash=artifact_hash,
+        chunkset_hash=chunkset_hash,
+        title=title,
+        media_type=media_type,
+        n_chunks=n_chunks,
+        n_entries=n_entries,
+        warnings=warnings,
+        links=links,
+        extraction=PhaseState(Status.COMPLETED, now, parts=parts, run_id=doc.last_run_id),
+    )
 
 
 def extracted_as_before(doc: DocStatus, now: datetime, content_version: str) -> DocStatus:
     """It was read again, and neither its content nor the configuration differs from the last extraction."""
-    completed = PhaseState(Status.COMPLETED, now, parts=doc.extraction.parts)
+    completed = PhaseState(Status.COMPLETED, now, parts=doc.extraction.parts, run_id=doc.last_run_id)
     return _derived(doc, now, content_version=content_version, extraction=completed)
 
 
@@ -157,15 +184,23 @@ def extraction_failed(doc: DocStatus, reason: Reason, error: str, now: datetime,
     """Extraction was tried and did not succeed; the claim ends."""
     attempts = doc.extraction.attempts + 1
     failed = PhaseState(
-        Status.FAILED, now, reason, error[:ERROR_CHARACTERS], attempts,
-        policy.next_attempt_at(reason, attempts, now), doc.extraction.parts,
-    )  # fmt: skip
+        Status.FAILED,
+        now,
+        reason,
+        error[:ERROR_CHARACTERS],
+        attempts,
+        policy.next_attempt_at(reason, attempts, now),
+        doc.extraction.parts,
+        doc.last_run_id,
+    )
     return _derived(doc, now, extraction=failed, claim=None)
 
 
 def extraction_skipped(doc: DocStatus, reason: Reason, error: str, now: datetime) -> DocStatus:
     """The document is deliberately not extracted; the claim ends."""
-    skipped = PhaseState(Status.SKIPPED, now, reason, error[:ERROR_CHARACTERS], parts=doc.extraction.parts)
+    skipped = PhaseState(
+        Status.SKIPPED, now, reason, error[:ERROR_CHARACTERS], parts=doc.extraction.parts, run_id=doc.last_run_id
+    )
     return _derived(doc, now, extraction=skipped, claim=None)
 
 
@@ -205,10 +240,19 @@ def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, po
 def removed(doc: DocStatus, now: datetime) -> DocStatus:
     """No store holds it any more; the record stays and remembers."""
     return _derived(
-        doc, now, presence=Presence.DELETED, links={}, claim=None, content_version="",
-        extraction=PhaseState(Status.PENDING, now), artifact="", artifact_hash="", chunkset_hash="", n_chunks=0,
+        doc,
+        now,
+        presence=Presence.DELETED,
+        links={},
+        claim=None,
+        content_version="",
+        extraction=PhaseState(Status.PENDING, now),
+        artifact="",
+        artifact_hash="",
+        chunkset_hash="",
+        n_chunks=0,
         n_entries=0,
-    )  # fmt: skip
+    )
 
 
 def due_at(doc: DocStatus) -> datetime | None:

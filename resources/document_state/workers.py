@@ -171,6 +171,10 @@ class WorkerWatch:
         """Workers that are not declared dead."""
         return [record for record, _ in await self._all() if not record.dead]
 
+    async def buried(self) -> list[WorkerRecord]:
+        """Workers that are declared dead and not yet settled."""
+        return [record for record, _ in await self._all() if record.dead]
+
     async def bury(self) -> list[WorkerRecord]:
         """Declare dead whoever is, and give all that are dead and not yet settled."""
         dead, seen = [], {}

@@ -1,0 +1,171 @@
+"""The assets: every document's extraction, and its place in each store, made by one step that streams documents."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+
+import dagster as dg
+from pydantic import Field
+
+from ingest_assets import asset_keys
+from ingest_assets.building import BuildStage
+from ingest_assets.components import Components
+from ingest_assets.dagster_reporter import DagsterReporter, code_version
+from ingest_assets.extraction import ExtractionStage
+from ingest_assets.ingest_run import IngestRun, Selection
+from ingest_assets.parsing import ParserPool
+from ingest_assets.partitions import documents
+from ingest_assets.run_outcome import log_outcome, raise_if_failed
+from ingest_assets.settings import Settings
+from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.take_up import Mode, is_taken_up
+from resources.document_state.workers import Heartbeat, Worker
+
+FORCE_TAG = "ingest/force"
+_SCATTERED = (
+    "To do scattered documents again, use `ingest run DOCUMENT…`: Dagster splits a scattered backfill into one run for "
+    "each contiguous range."
+)
+
+
+class IngestConfig(dg.Config):
+    """What a run works on. Without any of these, and without a partition: due documents, up to `limit`."""
+
+    limit: int = 1000
+    document_ids: list[str] = Field(default_factory=list)
+    job_id: str = ""
+    job_page: int = 0
+    mode: Mode = Mode.INCREMENTAL
+    force: bool = False
+
+
+def build_source_assets(settings: Settings) -> list[dg.AssetSpec]:
+    """Each declared source as an external asset, upstream of everything."""
+    return [
+        dg.AssetSpec(
+            asset_keys.source(source.name),
+            group_name="sources",
+            kinds={"folder"},
+            description="Where documents come from. A sensor lists it.",
+            metadata={"dagster/uri": settings.source_root(source).as_uri()},
+        )
+        for source in settings.sources
+    ]
+
+
+def build_document_assets(
+    settings: Settings, on_progress: Callable[[int], None] = lambda _: None
+) -> dg.AssetsDefinition:
+    """`extracted` and a `built/<store>` for each store, partitioned by document.
+
+    Args:
+        settings: the configuration.
+        on_progress: called with the number of documents done, in the process that does them.
+    """
+    components = Components(settings)
+    built = [
+        dg.AssetSpec(
+            asset_keys.built(slug),
+            deps=[asset_keys.EXTRACTED],
+            group_name="stores",
+            kinds={target.store.kind},
+            owners=["team:ingest"],
+            code_version=code_version(target.parts),
+            description=f"Documents in the store '{slug}', searchable. {_SCATTERED}",
+            skippable=True,
+        )
+        for slug, target in components.targets.items()
+    ]
+    extracted = dg.AssetSpec(
+        asset_keys.EXTRACTED,
+        deps=[asset_keys.source(source.name) for source in settings.sources],
+        group_name="documents",
+        kinds={"python"},
+        owners=["team:ingest"],
+        code_version=code_version(components.extraction_parts),
+        description=f"Chunks and knowledge entries of each document. {_SCATTERED}",
+        skippable=True,
+    )
+
+    @dg.multi_asset(
+        name=asset_keys.STEP, specs=[extracted, *built], partitions_def=documents, can_subset=True, pool="ingest"
+    )
+    def ingest(
+        context: dg.AssetExecutionContext,
+        config: IngestConfig,
+        document_state: DocumentStateStoreResource,
+        artifacts: ArtifactStoreResource,
+    ) -> Iterator[dg.MaterializeResult[None]]:
+        opened = Components(settings, document_state.open(), artifacts.open())
+        reporter = asyncio.run(_ingest(context, config, opened, on_progress))
+        log_outcome(context.log, reporter)
+        raise_if_failed(reporter, settings.runs.fail_run_on)
+        yield from ()  # every document's materialization has been reported already, in batches
+
+    return ingest
+
+
+async def _ingest(
+    context: dg.AssetExecutionContext,
+    config: IngestConfig,
+    components: Components,
+    on_progress: Callable[[int], None],
+) -> DagsterReporter:
+    settings = components.settings
+    async with components:
+        reporter = DagsterReporter(context.instance, context.run, components.jobs, config.job_id or None, on_progress)
+        worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)
+        with (
+            Heartbeat(worker, settings.lease / 3),
+            ParserPool(settings.parser_workers, settings.parse_limits, settings.parser_chunking) as pool,
+        ):
+            run = IngestRun(
+                components.state,
+                components.artifacts,
+                ExtractionStage(
+                    await components.sources(),
+                    pool,
+                    components.extractor,
+                    components.artifacts,
+                    components.extraction_parts,
+                    settings.limits.file_bytes,
+                ),
+                {slug: BuildStage(target) for slug, target in components.targets.items()},
+                settings.retry_policy,
+                worker,
+                _selection(context, config, components),
+                reporter,
+                settings.runs.group,
+            )
+            chosen = await _chosen(context, config, components)
+            if chosen is None:
+                await run.pull(config.limit)
+            else:
+                await run.work_on(chosen)
+        await worker.end()
+    return reporter
+
+
+def _has_partitions(context: dg.AssetExecutionContext) -> bool:
+    return bool(context.has_partition_key or context.has_partition_key_range)
+
+
+async def _chosen(
+    context: dg.AssetExecutionContext, config: IngestConfig, components: Components
+) -> Sequence[str] | None:
+    """The documents a run was told to do; None: whatever is due."""
+    if _has_partitions(context):
+        return list(context.partition_keys)
+    if config.job_id:
+        return await components.jobs.documents(config.job_id, config.job_page)
+    return config.document_ids or None
+
+
+def _selection(context: dg.AssetExecutionContext, config: IngestConfig, components: Components) -> Selection:
+    stores = tuple(slug for slug in components.targets if asset_keys.built(slug) in context.selected_asset_keys)
+    force = config.force or context.run.tags.get(FORCE_TAG) == "true"
+    if _has_partitions(context) or config.document_ids:
+        return Selection(stores, force=force, named=True)
+    if config.job_id:
+        return Selection(stores, force=force, wants=lambda doc: force or is_taken_up(doc, config.mode, utc_now()))
+    return Selection(stores)

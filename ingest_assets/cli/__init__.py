@@ -1,0 +1,5 @@
+"""The command line."""
+
+from ingest_assets.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,155 @@
+"""`ingest`: its commands, and how a fault becomes one sentence and an exit code."""
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from ingest_assets.cli import inspect, work
+from ingest_assets.cli.output import Exit, complain
+from ingest_assets.components import Components, UnknownNameError
+from ingest_assets.scope import NoSuchPathError
+from ingest_assets.settings import ConfigurationError, load_settings
+from resources.artifact_store.artifact_store import ArtifactStoreError
+from resources.document_source.document_source import SourceError
+from resources.document_state.ingest_jobs import UnknownJobError
+from resources.document_state.take_up import Mode
+from resources.embedder.open_embedder import UnknownEmbedderError
+from resources.extractor.open_extractor import UnknownExtractorError
+from resources.records.backend import BackendError
+from resources.records.uri import UnknownSchemeError
+from resources.store.store import StoreConfigError, StoreError
+
+T = TypeVar("T")
+
+_WRONG_USAGE = (
+    ConfigurationError,
+    UnknownNameError,
+    NoSuchPathError,
+    UnknownJobError,
+    UnknownEmbedderError,
+    UnknownExtractorError,
+    UnknownSchemeError,
+    StoreConfigError,
+    inspect.UnknownDocumentError,
+)
+_FAULTS = (BackendError, StoreError, ArtifactStoreError, SourceError)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Turns piles of documents into searchable indexes, and knows the truth about every document.",
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Documents = Annotated[list[str], typer.Argument(help="Document ids, or paths of files in a source.")]
+
+
+@app.command()
+def run(
+    paths: Annotated[list[Path] | None, typer.Argument(help="Only these files or folders.", show_default=False)] = None,
+    mode: Annotated[Mode, typer.Option(help="What to take up.")] = Mode.INCREMENTAL,
+    failed: Annotated[bool, typer.Option("--failed", help="With --mode resume: failed documents only.")] = False,
+    accept_vanished: Annotated[
+        bool, typer.Option("--accept-vanished", help="Believe a listing that lost a large share of its documents.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the sources, then extract and build what is new, changed or due."""
+    if failed and mode is Mode.INCREMENTAL:
+        complain("--failed goes with --mode resume.")
+        raise typer.Exit(Exit.USAGE)
+    chosen = Mode.RETRY_FAILED if failed else mode
+    raise typer.Exit(work.run(Components(load_settings()), paths or [], chosen, accept_vanished, as_json))
+
+
+@app.command()
+def plan(
+    paths: Annotated[list[Path] | None, typer.Argument(help="Only these files or folders.", show_default=False)] = None,
+    mode: Annotated[Mode, typer.Option(help="What would be taken up.")] = Mode.INCREMENTAL,
+    as_json: AsJson = False,
+) -> None:
+    """Say what `ingest run` would do to which document and why; change nothing."""
+    raise typer.Exit(_with_components(lambda parts: work.plan(parts, paths or [], mode, as_json)))
+
+
+@app.command()
+def retry(documents: Documents, as_json: AsJson = False) -> None:
+    """Try failed or skipped documents again, whatever the reason was."""
+    raise typer.Exit(work.retry(Components(load_settings()), documents, as_json))
+
+
+@app.command()
+def status(as_json: AsJson = False) -> None:
+    """Count the documents by status and reason, and the stores' documents by state."""
+    raise typer.Exit(_with_components(lambda parts: inspect.status(parts, as_json)))
+
+
+@app.command()
+def show(
+    document: Annotated[str, typer.Argument(help="A document id, or the path of a file in a source.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show the whole record of a document."""
+    raise typer.Exit(_with_components(lambda parts: inspect.show(parts, document, as_json)))
+
+
+@app.command()
+def jobs(
+    job_id: Annotated[str | None, typer.Argument(help="One job, with its documents.", show_default=False)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the newest jobs, or show one with what became of each document."""
+    raise typer.Exit(_with_components(lambda parts: inspect.jobs(parts, job_id, as_json)))
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for, in words.")],
+    store: Annotated[str, typer.Option("--store", help="Which store.")] = "",
+    k: Annotated[int, typer.Option("-k", help="How many hits.", min=1, max=1000)] = 5,
+    document: Annotated[str, typer.Option("--document", help="Only in this document.")] = "",
+    source: Annotated[str, typer.Option("--source", help="Only in this source.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Find the chunks nearest to a query."""
+    raise typer.Exit(_with_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
+
+
+@app.command(name="dagster-home", hidden=True)
+def print_dagster_home() -> None:
+    """Make Dagster's folder and print its path, for `make dev`."""
+    from ingest_assets.dagster_home import dagster_home
+
+    typer.echo(dagster_home(load_settings()))
+
+
+def main() -> None:
+    """Run a command; every foreseen fault becomes one sentence on stderr."""
+    try:
+        app(standalone_mode=False)
+    except typer.Exit as error:
+        sys.exit(error.exit_code)
+    except typer.Abort:
+        sys.exit(Exit.INTERRUPTED)
+    except KeyboardInterrupt:
+        complain("Interrupted. What was claimed is released; `ingest run` goes on where this stopped.")
+        sys.exit(Exit.INTERRUPTED)
+    except _WRONG_USAGE as error:
+        complain(str(error))
+        sys.exit(Exit.USAGE)
+    except _FAULTS as error:
+        complain(str(error))
+        sys.exit(Exit.FAILED)
+
+
+def _with_components(command: Callable[[Components], Coroutine[Any, Any, T]]) -> T:
+    async def opened() -> T:
+        async with Components(load_settings()) as components:
+            return await command(components)
+
+    return asyncio.run(opened())

@@ -1,0 +1,231 @@
+"""The commands that look: status, show, jobs, search."""
+
+import os
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from ingest_assets.cli.output import Exit, print_json, print_table, say
+from ingest_assets.components import Components
+from resources.document_source.document_ids import document_id, shown_key, source_uri
+from resources.document_source.local_source import LocalSource
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.ingest_jobs import IngestJob
+from resources.document_state.model import DocStatus, DocumentStoreLink, Phase, PhaseState, Presence
+from resources.document_state.reasons import Reason
+from resources.store.store import Hit
+
+_EXCERPT = 300
+_RECENT = 20
+
+
+class UnknownDocumentError(ValueError):
+    """Nobody knows the document that was named."""
+
+
+async def find_document(components: Components, named: str) -> DocStatus:
+    """A document by its id, its source URI, or the path of its file.
+
+    Raises:
+        UnknownDocumentError: no record fits.
+    """
+    candidates = [named]
+    path = Path(os.path.abspath(named))  # noqa: PTH100 - `..` in what a person types is to be resolved, links are not
+    for source in (await components.sources()).values():
+        candidates.append(document_id(source.org_id, named))
+        candidates.append(document_id(source.org_id, source_uri(source.name, os.fsencode(named))))
+        if isinstance(source, LocalSource) and path.is_relative_to(source.root):
+            key = os.fsencode(path.relative_to(source.root))
+            candidates.append(document_id(source.org_id, source_uri(source.name, key)))
+    found = await components.state.get_many(list(dict.fromkeys(candidates)))
+    for candidate in candidates:
+        if candidate in found:
+            return found[candidate]
+    raise UnknownDocumentError(
+        f"No document '{named}' is known. Name it by id, by path, or by its key in a source; `ingest run` lists them."
+    )
+
+
+async def status(components: Components, as_json: bool) -> int:
+    """See `ingest status`."""
+    documents = 0
+    phases: dict[str, Counter[str]] = {phase.value: Counter() for phase in Phase}
+    reasons: Counter[str] = Counter()
+    stores: dict[str, Counter[str]] = {slug: Counter() for slug in components.targets}
+    for label, n in (await components.state.counts()).items():
+        if label.presence is Presence.DELETED:
+            continue
+        documents += n
+        for phase in Phase:
+            phases[phase.value][label.status(phase).value] += n
+        reason = label.extraction_reason or label.build_reason
+        if reason is not None:
+            reasons[reason.value] += n
+        for slug, state, _ in label.links:
+            stores.setdefault(slug, Counter())[state.value] += n
+    counted = {"documents": documents, **phases, "reasons": reasons, "stores": stores}
+    if as_json:
+        print_json(counted)
+        return Exit.DONE
+    say(f"{documents} documents")
+    if not documents:
+        say("Nothing is known yet. `ingest run` lists the sources and ingests what it finds.")
+        return Exit.DONE
+    rows: list[tuple[str, str, int]] = [
+        (phase, name, n) for phase, counts in phases.items() for name, n in sorted(counts.items())
+    ]
+    rows += [(f"store {slug}", name, n) for slug, counts in stores.items() for name, n in sorted(counts.items())]
+    print_table(["where", "state", "#documents"], rows)
+    if reasons:
+        say("")
+        print_table(
+            ["reason", "#documents", "what to do"],
+            [(name, n, Reason(name).what_to_do) for name, n in sorted(reasons.items())],
+        )
+    return Exit.DONE
+
+
+async def show(components: Components, named: str, as_json: bool) -> int:
+    """See `ingest show`."""
+    doc = await find_document(components, named)
+    if as_json:
+        print_json({**msgspec.to_builtins(doc), "lifecycle": doc.lifecycle})
+        return Exit.DONE
+    rows: list[tuple[str, object]] = [
+        ("document", doc.document_id),
+        ("title", doc.title),
+        ("source", f"{doc.source}: {shown_key(doc.source_uri)}"),
+        ("lifecycle", f"{doc.lifecycle} ({doc.presence})"),
+        ("extraction", _phase(doc.extraction)),
+        ("build", _phase(doc.build)),
+        ("chunks, entries", f"{doc.n_chunks}, {doc.n_entries}"),
+        ("type, bytes", f"{doc.media_type or '?'}, {doc.size:,}"),
+        ("last run", doc.last_run_id),
+        ("known since", doc.created_at.isoformat(timespec="seconds")),
+        ("changed", doc.updated_at.isoformat(timespec="seconds")),
+    ]
+    rows += [("warning", warning) for warning in doc.warnings]
+    rows += [(f"part {name}", value) for name, value in sorted(doc.extraction.parts.items())]
+    if doc.claim is not None:
+        rows.append(("claimed by", f"worker {doc.claim.worker_id}, token {doc.claim.token}"))
+    print_table(["what", "value"], rows)
+    if doc.links:
+        say("")
+        print_table(
+            ["store", "state", "last push", "why"],
+            [(slug, link.state, _when(link.last_push_at), _why(link)) for slug, link in sorted(doc.links.items())],
+        )
+    return Exit.DONE
+
+
+async def jobs(components: Components, job_id: str | None, as_json: bool) -> int:
+    """See `ingest jobs`."""
+    await components.jobs.settle_orphans(utc_now())
+    if job_id is not None:
+        job = await components.jobs.get(job_id)
+        results = await components.jobs.results(job_id)
+        if as_json:
+            print_json({**job_fields(job), "results": results})
+            return Exit.DONE
+        print_table(["what", "value"], job_fields(job).items())
+        rows = [(r.filename, r.status, r.reason or "", r.error, r.n_chunks) for r in results]
+        print_table(["document", "outcome", "reason", "error", "#chunks"], rows)
+        return Exit.DONE
+    recent = await components.jobs.recent(_RECENT)
+    if as_json:
+        print_json([job_fields(job) for job in recent])
+    elif not recent:
+        say("There is no job yet. `ingest run` makes one when there is something to do.")
+    else:
+        listed = [
+            (j.job_id, j.status, j.mode, j.n_requested, j.n_succeeded, j.n_failed, j.n_skipped, j.n_pending,
+             j.created_at.isoformat(timespec="seconds"))
+            for j in recent
+        ]  # fmt: skip
+        print_table(
+            ["job", "status", "mode", "#requested", "#succeeded", "#failed", "#skipped", "#pending", "created"], listed
+        )
+    return Exit.DONE
+
+
+def job_fields(job: IngestJob) -> dict[str, Any]:
+    """A job as programs see it."""
+    return {
+        "job_id": job.job_id,
+        "scope_id": job.scope_id,
+        "user_id": job.user_id,
+        "mode": job.mode.value,
+        "status": job.status.value,
+        "n_requested": job.n_requested,
+        "n_succeeded": job.n_succeeded,
+        "n_failed": job.n_failed,
+        "n_skipped": job.n_skipped,
+        "n_pending": job.n_pending,
+        "n_unchanged": job.n_unchanged,
+        "n_busy": job.n_busy,
+        "run_ids": list(job.run_ids),
+        "created_at": job.created_at.isoformat(),
+        "completed_at": job.completed_at.isoformat() if job.completed_at else None,
+        "error_message": job.error_message,
+    }
+
+
+async def search(
+    components: Components, query: str, store: str, k: int, document: str, source: str, as_json: bool
+) -> int:
+    """See `ingest search`."""
+    slug = store or next(iter(components.targets))
+    target = components.target(slug)
+    only = (await find_document(components, document)).document_id if document else None
+    vector = target.embedder.embed([query])[0]
+    org_id = components.settings.org_id
+    hits = target.store.search(vector, k, org_id=org_id, document_id=only, source=source or None)
+    if as_json:
+        print_json([_hit(hit) for hit in hits])
+        return Exit.DONE
+    if not hits:
+        say(f"Nothing found in store '{slug}'. `ingest status` shows what it holds.")
+    for number, hit in enumerate(hits, 1):
+        say(f"{number}. {hit.score:.3f}  {hit.title}  ({shown_key(hit.source_uri)}{_place(hit)})")
+        text = " ".join(hit.text.split())
+        say(f"   {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}")
+    return Exit.DONE
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    fields: dict[str, Any] = msgspec.to_builtins(hit)
+    return {**fields, "source": hit.source_uri.partition(":")[0], "filename": shown_key(hit.source_uri)}
+
+
+def _place(hit: Hit) -> str:
+    place = hit.place
+    parts = [" > ".join(place.headings)] if place.headings else []
+    if place.page is not None:
+        parts.append(f"page {place.page}")
+    if place.sheet is not None:
+        parts.append(f"sheet {place.sheet}")
+    if place.row is not None:
+        parts.append(f"row {place.row}")
+    return "".join(f", {part}" for part in parts)
+
+
+def _phase(phase: PhaseState) -> str:
+    text = phase.status.value
+    if phase.reason is not None:
+        text += f": {phase.reason}. {phase.error} {phase.reason.what_to_do}"
+    if phase.attempts:
+        again = phase.next_attempt_at
+        when = f"next {again.isoformat(timespec='seconds')}" if again else "not tried again by itself"
+        text += f" (attempts: {phase.attempts}, {when})"
+    return text
+
+
+def _when(moment: datetime | None) -> str:
+    return moment.isoformat(timespec="seconds") if moment else ""
+
+
+def _why(link: DocumentStoreLink) -> str:
+    return f"{link.reason}: {link.error_message}" if link.reason else ""

@@ -1,0 +1,113 @@
+"""How commands speak: tables and sentences for people, JSON for programs, exit codes for both."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from ingest_assets.request import Watcher
+
+
+class Exit(IntEnum):
+    """What the exit code of a command means."""
+
+    DONE = 0  # succeeded, or nothing to do
+    FAILED = 1  # some or all documents failed, or a difference was found
+    USAGE = 2  # the command or the configuration is wrong
+    BLOCKED = 3  # held back by the spend gate
+    INTERRUPTED = 130  # by Ctrl-C; claims are released
+
+
+# Dagster redirects the process's own stdout and stderr into a run's log while it executes: people are spoken to
+# through copies made before.
+console = Console(file=os.fdopen(os.dup(1), "w", encoding="utf-8"), highlight=False, soft_wrap=False)
+errors = Console(file=os.fdopen(os.dup(2), "w", encoding="utf-8"), highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    raw = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2)
+    console.file.write(raw.decode() + "\n")
+    console.file.flush()
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
+    """A table; cells are shown as they are, never read as markup."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        numeric = column.startswith("#")
+        table.add_column(column.lstrip("#"), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
+    console.print(table)
+
+
+def say(message: str) -> None:
+    """A sentence on stdout."""
+    console.print(Text(message))
+
+
+def complain(message: str) -> None:
+    """A sentence on stderr."""
+    errors.print(Text(message))
+
+
+def printable(text: str) -> str:
+    """Text that cannot move the cursor or hide itself: what does not print is shown as its code."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
+
+
+class ProgressWatcher(Watcher):
+    """Shows a request's progress on stderr."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=errors,
+            transient=not sys.stderr.isatty(),
+        )
+        self._task: TaskID | None = None
+
+    def says(self, message: str) -> None:
+        """See Watcher."""
+        complain(message)
+
+    def begins(self, n_documents: int) -> None:
+        """See Watcher."""
+        if not sys.stderr.isatty():
+            complain(f"Working on {n_documents} documents …")
+        self._task = self._progress.add_task("Ingesting", total=n_documents)
+        self._progress.start()
+
+    def advances(self, n_documents: int) -> None:
+        """See Watcher."""
+        if self._task is not None:
+            self._progress.advance(self._task, n_documents)
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
+        self._progress.stop()
+
+
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[Watcher]:
+    """A watcher for a request; `quiet`: one that says nothing."""
+    if quiet:
+        yield Watcher()
+        return
+    watcher = ProgressWatcher()
+    try:
+        yield watcher
+    finally:
+        watcher.close()

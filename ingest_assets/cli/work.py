@@ -1,0 +1,135 @@
+"""The commands that do, or say what would be done: run, plan, retry."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ingest_assets.cli.inspect import find_document, job_fields
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, progress, say
+from ingest_assets.components import Components
+from ingest_assets.request import Outcome, Request
+from resources.document_state.ingest_jobs import DocumentResult, JobStatus
+from resources.document_state.ingest_jobs import Outcome as DocumentOutcome
+from resources.document_state.take_up import Mode
+from sensors.plan import describe
+
+_SHOWN = 20
+
+
+def run(components: Components, paths: Sequence[Path], mode: Mode, accept_vanished: bool, as_json: bool) -> int:
+    """See `ingest run`."""
+    with progress(quiet=as_json) as watcher:
+        outcome = Request(components, mode, watcher).run(paths, accept_vanished=accept_vanished)
+    if as_json:
+        print_json(outcome_fields(outcome))
+    else:
+        _print_outcome(outcome)
+    return _exit_code(outcome)
+
+
+def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+    """What a run did, as programs see it."""
+    job = outcome.job
+    if job is not None:
+        counts = job_fields(job)
+    else:
+        counts = {
+            "status": "succeeded" if not outcome.source_errors else "failed",
+            **dict.fromkeys(("n_requested", "n_succeeded", "n_failed", "n_skipped", "n_pending"), 0),
+            "n_unchanged": outcome.selected.n_unchanged,
+            "n_busy": outcome.selected.n_busy,
+        }
+    worked_on = [r for r in outcome.results if r.status is not DocumentOutcome.SKIPPED]
+    skipped = [r for r in outcome.results if r.status is DocumentOutcome.SKIPPED]
+    return {
+        **counts,
+        "results": worked_on,
+        "skipped": [
+            {"document_id": r.document_id, "filename": r.filename, "reason": r.reason, "error": r.error}
+            for r in skipped
+        ],
+        "source_errors": list(outcome.source_errors),
+        "vanished_refused": outcome.discovered.vanished_refused,
+    }
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    for error in outcome.source_errors:
+        complain(error)
+    if outcome.discovered.vanished_refused:
+        complain(describe(outcome.discovered))
+    job, selected = outcome.job, outcome.selected
+    if job is None:
+        say(f"Nothing to do: {selected.n_unchanged} documents unchanged.")
+        if selected.n_busy:
+            say(f"{selected.n_busy} documents are being worked on by another process.")
+        if selected.n_failed_before:
+            say(f"{selected.n_failed_before} failed earlier: `ingest status` says why.")
+        return
+    counts = Counter((result.status.value, str(result.reason or "")) for result in outcome.results)
+    rows = [(status, reason, n) for (status, reason), n in sorted(counts.items())]
+    if job.n_unchanged:
+        rows.append(("unchanged", "", job.n_unchanged))
+    if job.n_pending:
+        rows.append(("pending", "", job.n_pending))
+    print_table(["outcome", "reason", "#documents"], rows)
+    _print_failures([result for result in outcome.results if result.reason is not None])
+    say(f"\nJob {job.job_id}: {job.status}. {job.n_succeeded} of {job.n_requested} documents succeeded.")
+
+
+def _print_failures(failures: Sequence[DocumentResult]) -> None:
+    if not failures:
+        return
+    say("")
+    rows = [
+        (failure.filename, failure.reason or "", failure.error, failure.reason.what_to_do if failure.reason else "")
+        for failure in failures[:_SHOWN]
+    ]
+    print_table(["document", "reason", "error", "what to do"], rows)
+    if len(failures) > _SHOWN:
+        say(f"… and {len(failures) - _SHOWN} more: `ingest status`, or `ingest jobs` with the job's id.")
+
+
+def _exit_code(outcome: Outcome) -> int:
+    if outcome.job is not None and outcome.job.status is JobStatus.BLOCKED:
+        return Exit.BLOCKED
+    failed = outcome.job is not None and outcome.job.status is not JobStatus.SUCCEEDED
+    return Exit.FAILED if failed or outcome.source_errors else Exit.DONE
+
+
+async def plan(components: Components, paths: Sequence[Path], mode: Mode, as_json: bool) -> int:
+    """See `ingest plan`."""
+    from ingest_assets.forecast import forecast
+
+    planned = await forecast(components, paths, mode)
+    if as_json:
+        print_json({"documents": planned.documents, "n_unchanged": planned.n_unchanged, "n_busy": planned.n_busy})
+        return Exit.DONE
+    for error in planned.source_errors:
+        complain(error)
+    rows = [(p.filename, p.action, p.why) for p in planned.documents[: _SHOWN * 5]]
+    if rows:
+        print_table(["document", "action", "why"], rows)
+    rest = len(planned.documents) - len(rows)
+    if rest > 0:
+        say(f"… and {rest} more: --json lists all.")
+    say(f"{len(planned.documents)} documents would be worked on; {planned.n_unchanged} are as they were.")
+    return Exit.DONE if not planned.source_errors else Exit.FAILED
+
+
+def retry(components: Components, named: Sequence[str], as_json: bool) -> int:
+    """See `ingest retry`."""
+    with progress(quiet=as_json) as watcher:
+        ids = asyncio.run(_ids_of(components, named))
+        outcome = Request(components, Mode.RETRY_FAILED, watcher).retry(ids)
+    if as_json:
+        print_json(outcome_fields(outcome))
+    else:
+        _print_outcome(outcome)
+    return _exit_code(outcome)
+
+
+async def _ids_of(components: Components, named: Sequence[str]) -> list[str]:
+    return [(await find_document(components, name)).document_id for name in named]

@@ -1,0 +1,135 @@
+"""Tells Dagster, and the job, what a run made of its documents: group by group, after the records are published."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import dagster as dg
+
+from ingest_assets import asset_keys
+from ingest_assets.ingest_run import DocumentReport
+from ingest_assets.partition_events import PartitionMaterialized, report_failed, report_materialized
+from ingest_assets.partitions import DagsterPartitions
+from resources.artifact_store.artifact import short_hash
+from resources.document_source.document_ids import shown_key
+from resources.document_state.ingest_jobs import DocumentResult, IngestJobs, Outcome
+from resources.document_state.model import DocStatus
+
+_WITHOUT_PARTITION = frozenset({Outcome.SKIPPED, Outcome.REMOVED})
+
+
+class DagsterReporter:
+    """The engine's reporter for a run of Dagster.
+
+    Attributes:
+        outcomes: how many documents ended in each outcome so far.
+        failures: the results of those that failed.
+    """
+
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        run: dg.DagsterRun,
+        jobs: IngestJobs,
+        job_id: str | None,
+        on_progress: Callable[[int], None],
+    ) -> None:
+        self._instance = instance
+        self._run = run
+        self._partitions = DagsterPartitions(instance)
+        self._jobs = jobs
+        self._job_id = job_id
+        self._on_progress = on_progress
+        self._n_groups = 0
+        self.outcomes: Counter[Outcome] = Counter()
+        self.failures: list[DocumentResult] = []
+
+    def document_done(self) -> None:
+        """See Reporter."""
+        self._on_progress(1)
+
+    async def group_done(self, reports: Sequence[DocumentReport]) -> None:
+        """See Reporter."""
+        events = [event for report in reports for event in materializations(report)]
+        if events:
+            self._partitions.add([report.doc.document_id for report in reports if report.doc and _is_shown(report)])
+            report_materialized(self._instance, self._run, asset_keys.STEP, events)
+        for asset_key, document_ids in _failed_by_asset(reports).items():
+            report_failed(self._instance, self._run, asset_keys.STEP, asset_key, document_ids)
+        self._partitions.remove([r.result.document_id for r in reports if r.result.status in _WITHOUT_PARTITION])
+        results = [report.result for report in reports]
+        if self._job_id is not None:
+            part = f"{self._run.run_id}/{self._n_groups:05d}"
+            await self._jobs.record(self._job_id, part, results)
+        self._n_groups += 1
+        self.outcomes.update(result.status for result in results)
+        self.failures += [result for result in results if result.status is Outcome.FAILED]
+
+
+def materializations(report: DocumentReport) -> list[PartitionMaterialized]:
+    """What Dagster is to be told of a document that succeeded."""
+    doc = report.doc
+    if doc is None:
+        return []
+    events = [extracted_event(doc, report.result.seconds)] if report.extracted else []
+    return events + [built_event(doc, slug) for slug in report.built]
+
+
+def extracted_event(doc: DocStatus, seconds: float = 0.0) -> PartitionMaterialized:
+    """The materialization of `extracted`. Its data version is the hash of chunk set and entries."""
+    metadata: dict[str, Any] = {
+        "title": doc.title,
+        "source": shown_key(doc.source_uri),
+        "dagster/uri": doc.source_uri,
+        "dagster/row_count": doc.n_chunks,
+        "entries": doc.n_entries,
+        "media_type": doc.media_type,
+        "bytes": doc.size,
+        "seconds": seconds,
+    }
+    if doc.warnings:
+        metadata["warnings"] = " ".join(doc.warnings)
+    return PartitionMaterialized(
+        asset_key=asset_keys.EXTRACTED,
+        partition=doc.document_id,
+        data_version=doc.artifact_hash,
+        code_version=code_version(doc.extraction.parts),
+        metadata=metadata,
+    )
+
+
+def built_event(doc: DocStatus, slug: str) -> PartitionMaterialized:
+    """The materialization of `built/<slug>`. Its data version is that of `extracted`, embedder and store together."""
+    link = doc.links[slug]
+    return PartitionMaterialized(
+        asset_key=asset_keys.built(slug),
+        partition=doc.document_id,
+        data_version=short_hash(*(f"{name}={value}" for name, value in sorted(link.parts.items()))),
+        code_version=code_version(link.parts),
+        metadata={
+            "title": doc.title,
+            "source": shown_key(doc.source_uri),
+            "dagster/row_count": doc.n_chunks,
+            "embedder": link.parts.get("embedder", ""),
+        },
+    )
+
+
+def code_version(parts: Mapping[str, str]) -> str:
+    """The configuration's share of a fingerprint, as Dagster's code version of the asset."""
+    return short_hash(*(f"{name}={value}" for name, value in sorted(parts.items()) if name != "content"))[:12]
+
+
+def _is_shown(report: DocumentReport) -> bool:
+    return report.extracted or bool(report.built)
+
+
+def _failed_by_asset(reports: Sequence[DocumentReport]) -> dict[dg.AssetKey, list[str]]:
+    found: dict[dg.AssetKey, list[str]] = {}
+    for report in reports:
+        if report.result.status is not Outcome.FAILED:
+            continue
+        keys = [asset_keys.built(slug) for slug in report.failed] or [asset_keys.EXTRACTED]
+        for key in keys:
+            found.setdefault(key, []).append(report.result.document_id)
+    return found

@@ -1,0 +1,63 @@
+"""The map of the system: what Dagster loads, wired in one place."""
+
+from collections.abc import Callable
+
+import dagster as dg
+
+from ingest_assets import asset_keys, sensing
+from ingest_assets.assets import build_document_assets, build_source_assets
+from ingest_assets.checks import build_checks
+from ingest_assets.jobs import build_check_job, build_ingest_job
+from ingest_assets.settings import Settings, load_settings
+from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
+from sensors.backlog import build_backlog_sensor
+from sensors.discovery import build_discovery_sensor
+from sensors.interrupted_runs import build_interrupted_runs_sensor
+
+
+def build_definitions(settings: Settings, on_progress: Callable[[int], None] = lambda _: None) -> dg.Definitions:
+    """Everything, from the settings alone: nothing is opened, listed or written here."""
+    ingest_job = build_ingest_job(settings)
+    interval = settings.discovery.interval_seconds
+    return dg.Definitions(
+        assets=[*build_source_assets(settings), build_document_assets(settings, on_progress)],
+        asset_checks=build_checks(settings),
+        jobs=[ingest_job, build_check_job(settings)],
+        sensors=[
+            *(
+                build_discovery_sensor(
+                    source.name,
+                    f"the source '{source.name}'",
+                    interval,
+                    sensing.discover_source(settings, source.name),
+                )
+                for source in settings.sources
+            ),
+            build_discovery_sensor(
+                "named_folders",
+                "the folders that were named on the command line",
+                interval,
+                sensing.discover_remembered(settings),
+            ),
+            build_backlog_sensor(
+                ingest_job,
+                asset_keys.STEP,
+                settings.runs.parallel,
+                settings.runs.documents,
+                sensing.count_due(settings),
+            ),
+            build_interrupted_runs_sensor(sensing.sweep(settings)),
+        ],
+        resources={
+            "document_state": DocumentStateStoreResource(uri=settings.state_uri, base=str(settings.base)),
+            "artifacts": ArtifactStoreResource(path=str(settings.data_path / "artifacts" / "artifacts.db")),
+        },
+        # Documents stream from stage to stage inside one step; a process a step would only cost.
+        executor=dg.in_process_executor,
+    )
+
+
+@dg.definitions
+def definitions() -> dg.Definitions:
+    """What `workspace.yaml` names."""
+    return build_definitions(load_settings())

@@ -1,0 +1,73 @@
+"""What a request would do, found without changing anything."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from ingest_assets.components import Components
+from ingest_assets.discovering import discovery_of
+from ingest_assets.scope import parts_of, select
+from resources.document_source.document_ids import shown_key
+from resources.document_source.document_source import SourceError
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.model import DocStatus, LinkState, Status
+from resources.document_state.take_up import Action, Mode, action_for
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """One document, what would be done to it, and why."""
+
+    document_id: str
+    source_uri: str
+    filename: str
+    action: Action
+    why: str
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """All that would be done, by ascending source URI."""
+
+    documents: list[Planned]
+    n_unchanged: int
+    n_busy: int
+    source_errors: list[str]
+
+
+async def forecast(components: Components, paths: Sequence[Path], mode: Mode) -> Forecast:
+    """Compare the sources with what is known, and say what follows."""
+    parts = await parts_of(components, paths, remember=False)
+    planned: dict[str, Planned] = {}
+    errors: list[str] = []
+    if mode is not Mode.RETRY_FAILED:
+        for part in parts:
+            try:
+                found = await discovery_of(components, part.source).preview(part.prefix)
+            except SourceError as error:
+                errors.append(str(error))
+                continue
+            for uri, why in found:
+                gone = why == "vanished"
+                key = discovery_of(components, part.source).id_of(uri)
+                action = Action.REMOVE if gone else Action.EXTRACT
+                planned[key] = Planned(key, uri, shown_key(uri), action, why)
+    selected = await select(components, parts, mode, utc_now(), whole=not paths)
+    for key, doc in (await components.state.get_many(selected.document_ids)).items():
+        needed = action_for(doc)
+        if key not in planned and needed is not None:
+            planned[key] = Planned(key, doc.source_uri, shown_key(doc.source_uri), needed, _why(doc))
+    documents = sorted(planned.values(), key=lambda item: item.source_uri)
+    known = sum(item.why in ("changed", "vanished") for item in documents)
+    n_unchanged = max(0, selected.n_unchanged - known)
+    return Forecast(documents, n_unchanged, selected.n_busy, errors)
+
+
+def _why(doc: DocStatus) -> str:
+    """Why a known document is due."""
+    for name, phase in (("extraction", doc.extraction), ("build", doc.build)):
+        if phase.status is Status.FAILED:
+            return f"{name} failed ({phase.reason}), attempt {phase.attempts + 1}"
+        if phase.status is Status.PENDING:
+            stale = [slug for slug, link in doc.links.items() if link.state is LinkState.STALE]
+            return f"{name} pending" + (f", stale in {', '.join(stale)}" if stale else "")
+    return "gone from its source"

@@ -1,0 +1,45 @@
+"""List runs: a page of a job's documents as one Dagster run, executed in this process."""
+
+from collections.abc import Callable
+
+import dagster as dg
+
+from ingest_assets import asset_keys
+from ingest_assets.definitions import build_definitions
+from ingest_assets.jobs import INGEST
+from ingest_assets.process_tag import process_tag
+from ingest_assets.settings import Settings
+from resources.document_state.ingest_jobs import IngestJob
+
+JOB_TAG = "ingest/job"
+# Dagster prints every event of a run to the terminal unless told otherwise; they are in its log either way.
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+class ListRuns:
+    """Executes the runs of a job. They show in the Dagster UI like any other."""
+
+    def __init__(self, settings: Settings, instance: dg.DagsterInstance, on_progress: Callable[[int], None]) -> None:
+        self._instance = instance
+        self._job = build_definitions(settings, on_progress).resolve_job_def(INGEST)
+
+    def execute(self, job: IngestJob, page: int) -> str:
+        """Do one page of a job's documents; gives the run's id. A run that failed has told which documents and why.
+
+        Must be called in the main thread, where Dagster handles interrupts, and outside of any event loop.
+        """
+        tags = {
+            JOB_TAG: job.job_id,
+            "ingest/kind": "list",
+            "ingest/mode": job.mode.value,
+            "ingest/documents": str(job.n_listed),
+            **process_tag(),
+        }
+        config = {
+            "ops": {asset_keys.STEP: {"config": {"job_id": job.job_id, "job_page": page, "mode": job.mode.name}}},
+            **_QUIET,
+        }
+        result = self._job.execute_in_process(
+            run_config=config, instance=self._instance, tags=tags, raise_on_error=False
+        )
+        return result.run_id

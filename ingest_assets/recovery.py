@@ -1,0 +1,100 @@
+"""Takes up what dead workers left: their documents, the events they owed Dagster, their runs, their jobs."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import dagster as dg
+import msgspec
+
+from ingest_assets import asset_keys
+from ingest_assets.components import Components
+from ingest_assets.dagster_reporter import built_event, extracted_event
+from ingest_assets.partition_events import report_failed, report_outside_run
+from ingest_assets.partitions import DagsterPartitions
+from ingest_assets.process_tag import runs_of_dead_processes
+from resources.document_state import transitions
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.model import DocStatus, LinkState, Presence, Status
+from resources.document_state.workers import WorkerRecord, WorkerWatch
+
+_MESSAGE = "Its process died. The documents it held are taken up again; what it had published is reported."
+
+
+class Recovered(msgspec.Struct):
+    """What a sweep did."""
+
+    workers: int = 0
+    documents: int = 0
+    events: int = 0
+    runs: int = 0
+    jobs: int = 0
+
+    def add(self, other: "Recovered") -> None:
+        """Count another sweep in."""
+        for field in self.__struct_fields__:
+            setattr(self, field, getattr(self, field) + getattr(other, field))
+
+    def __bool__(self) -> bool:
+        return any(msgspec.structs.astuple(self))
+
+
+async def recover(components: Components, instance: dg.DagsterInstance, watch: WorkerWatch) -> Recovered:
+    """Settle every worker the watch finds dead. Each step repeated changes nothing, so it may die anywhere itself."""
+    done = Recovered()
+    for worker in await watch.bury():
+        run = instance.get_run_by_id(worker.run_id) if worker.run_id else None
+        done.documents += await _release(components, worker)
+        docs = list((await components.state.get_many(worker.claimed)).values())
+        DagsterPartitions(instance).remove([doc.document_id for doc in docs if not _has_partition(doc)])
+        if run is not None:
+            done.events += _report_owed(instance, run, docs)
+            done.runs += _end(instance, run)
+        await watch.settle(worker.worker_id)
+        done.workers += 1
+    done.runs += sum(_end(instance, run) for run in runs_of_dead_processes(instance))
+    done.jobs = len(await components.jobs.settle_orphans(utc_now()))
+    return done
+
+
+async def _release(components: Components, worker: WorkerRecord) -> int:
+    """Take every document out of a dead worker's hands."""
+    now: datetime = utc_now()
+    docs = (await components.state.get_many(worker.claimed)).values()
+    held = [doc for doc in docs if doc.claim is not None and doc.claim.worker_id == worker.worker_id]
+    stored = await components.state.set_many([(transitions.released(doc, now), doc) for doc in held])
+    return sum(doc is not None for doc in stored)
+
+
+def _has_partition(doc: DocStatus) -> bool:
+    return doc.presence is not Presence.DELETED and doc.extraction.status is not Status.SKIPPED
+
+
+def _report_owed(instance: dg.DagsterInstance, run: dg.DagsterRun, docs: Sequence[DocStatus]) -> int:
+    """Report what the run published and did not live to tell."""
+    events = []
+    failed: dict[dg.AssetKey, list[str]] = {}
+    for doc in docs:
+        extracted_here = doc.extraction.run_id == run.run_id
+        if extracted_here and doc.extraction.status is Status.COMPLETED:
+            events.append(extracted_event(doc))
+        if extracted_here and doc.extraction.status is Status.FAILED:
+            failed.setdefault(asset_keys.EXTRACTED, []).append(doc.document_id)
+        for slug, link in doc.links.items():
+            if link.last_run_id != run.run_id:
+                continue
+            if link.state is LinkState.INGESTED:
+                events.append(built_event(doc, slug))
+            elif link.state is LinkState.FAILED:
+                failed.setdefault(asset_keys.built(slug), []).append(doc.document_id)
+    owed = report_outside_run(instance, run, asset_keys.STEP, events)
+    for asset_key, document_ids in failed.items():
+        report_failed(instance, run, asset_keys.STEP, asset_key, document_ids)
+    return len(owed)
+
+
+def _end(instance: dg.DagsterInstance, run: dg.DagsterRun) -> int:
+    """Report a run failed unless it has ended; Dagster itself leaves it started for ever."""
+    if run.is_finished:
+        return 0
+    instance.report_run_failed(run, _MESSAGE)
+    return 1

@@ -1,0 +1,184 @@
+"""A request: list the sources, select the documents, do them in Dagster runs, say what became of them."""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ingest_assets.components import Components
+from ingest_assets.scope import Part, Selected, parts_of, select
+from resources.document_source.document_source import SourceError
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.ingest_jobs import DocumentResult, IngestJob
+from resources.document_state.take_up import Mode
+from resources.document_state.transitions import retry_requested
+from resources.document_state.workers import WorkerWatch
+from sensors.plan import Discovered, total
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+SYSTEM_USER = "system"
+_POLL_SECONDS = 0.5
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of a request; without a job nothing was requested."""
+
+    selected: Selected
+    discovered: Discovered
+    source_errors: tuple[str, ...]
+    job: IngestJob | None = None
+    results: tuple[DocumentResult, ...] = ()
+
+
+class Watcher:
+    """Told how a request goes on; does nothing by itself."""
+
+    def says(self, message: str) -> None:
+        """Something a person wants to know now."""
+
+    def begins(self, n_documents: int) -> None:
+        """So many documents are going to be worked on."""
+
+    def advances(self, n_documents: int) -> None:
+        """So many more are done."""
+
+
+class Request:
+    """One request of the command line.
+
+    Dagster is only loaded when there is something to tell it: a run in which nothing changed costs no more than the
+    listing.
+    """
+
+    def __init__(self, components: Components, mode: Mode, watcher: Watcher) -> None:
+        self._components = components
+        self._mode = mode
+        self._watcher = watcher
+
+    def run(self, paths: Sequence[Path], *, accept_vanished: bool = False) -> Outcome:
+        """Do all of it. A source that cannot be listed is reported and the others go on.
+
+        Must be called in the main thread and outside of any event loop, since it executes Dagster runs.
+        """
+        outcome = asyncio.run(self._select(paths, accept_vanished=accept_vanished))
+        return self._do(outcome) if outcome.selected.document_ids else outcome
+
+    def retry(self, document_ids: Sequence[str]) -> Outcome:
+        """Do documents again that failed or were skipped. Must be called as `run` is."""
+        asyncio.run(self._reset(document_ids))
+        selected = Selected(list(document_ids), 0, 0, 0)
+        return self._do(Outcome(selected, Discovered([], [], []), ()))
+
+    async def _reset(self, document_ids: Sequence[str]) -> None:
+        """Start their attempts again, and make those that were skipped partitions again."""
+        docs = (await self._components.state.get_many(document_ids)).values()
+        self._partitions.add([doc.document_id for doc in docs])
+        now = utc_now()
+        await self._components.state.set_many([(retry_requested(doc, now), doc) for doc in docs if doc.claim is None])
+
+    async def _select(self, paths: Sequence[Path], *, accept_vanished: bool) -> Outcome:
+        await self._recover()
+        parts = await parts_of(self._components, paths, remember=True)
+        discovered = Discovered([], [], [])
+        errors: list[str] = []
+        if self._mode is not Mode.RETRY_FAILED:
+            discovered, errors = await self._discover(parts, accept_vanished=accept_vanished)
+        selected = await select(self._components, parts, self._mode, utc_now(), whole=not paths)
+        return Outcome(selected, discovered, tuple(errors))
+
+    def _do(self, outcome: Outcome) -> Outcome:
+        from ingest_assets.list_runs import ListRuns
+
+        settings, jobs = self._components.settings, self._components.jobs
+        size = settings.runs.documents_from_command_line
+        ids = outcome.selected.document_ids
+        pages = [ids[start : start + size] for start in range(0, len(ids), size)]
+        job = asyncio.run(self._create_job(outcome.selected, pages))
+        self._watcher.begins(len(ids))
+        runs = ListRuns(settings, self._dagster, self._watcher.advances)
+        interrupted = "It was interrupted. What it had not done is done by the next run."
+        try:
+            for page in range(len(pages)):
+                asyncio.run(jobs.add_run(job.job_id, runs.execute(job, page)))
+        except BaseException:
+            asyncio.run(jobs.settle(job.job_id, utc_now(), interrupted))
+            raise
+        job = asyncio.run(jobs.settle(job.job_id, utc_now()))
+        results = asyncio.run(jobs.results(job.job_id))
+        return msgspec.structs.replace(outcome, job=job, results=tuple(results))
+
+    async def _create_job(self, selected: Selected, pages: Sequence[Sequence[str]]) -> IngestJob:
+        return await self._components.jobs.create(
+            pages,
+            scope_id=self._components.settings.org_id,
+            user_id=SYSTEM_USER,
+            mode=self._mode,
+            now=utc_now(),
+            n_unchanged=selected.n_unchanged,
+            n_busy=selected.n_busy,
+        )
+
+    async def _discover(self, parts: Sequence[Part], *, accept_vanished: bool) -> tuple[Discovered, list[str]]:
+        from ingest_assets.discovering import discovery_of
+
+        found: dict[str, Discovered] = {}
+        errors: list[str] = []
+        for number, part in enumerate(parts):
+            try:
+                found[str(number)] = await discovery_of(self._components, part.source).run(
+                    self._partitions, utc_now, prefix=part.prefix, accept_vanished=accept_vanished
+                )
+            except SourceError as error:
+                errors.append(str(error))
+        return total(found), errors
+
+    async def _recover(self) -> None:
+        """Take up what dead workers left; in resume mode, wait at most one lease to tell dead from slow."""
+        components = self._components
+        watch = WorkerWatch(components.backend, components.settings.lease)
+        living = await watch.living()
+        if not living and not await watch.buried() and not await components.jobs.orphans():
+            return
+        from ingest_assets.recovery import recover
+
+        done = await recover(components, self._dagster, watch)
+        if self._mode is Mode.RESUME and (beats := {w.worker_id: w.beat for w in await watch.living()}):
+            seconds = components.settings.runs.lease_seconds
+            self._watcher.says(f"{len(beats)} workers may be dead. Waiting up to {seconds:.0f} s for their heartbeat.")
+            until = time.monotonic() + seconds + _POLL_SECONDS
+            while beats and time.monotonic() < until:
+                await asyncio.sleep(_POLL_SECONDS)
+                done.add(await recover(components, self._dagster, watch))
+                now = {worker.worker_id: worker.beat for worker in await watch.living()}
+                beats = {key: beat for key, beat in beats.items() if now.get(key) == beat}
+        if done.documents or done.runs:
+            self._watcher.says(f"Taken up from dead workers: {done.documents} documents, {done.runs} runs.")
+
+    @cached_property
+    def _dagster(self) -> "dg.DagsterInstance":
+        from ingest_assets.dagster_home import open_instance
+
+        return open_instance(self._components.settings)
+
+    @cached_property
+    def _partitions(self) -> "LazyPartitions":
+        return LazyPartitions(lambda: self._dagster)
+
+
+class LazyPartitions:
+    """Dagster's partitions, loaded when there is one to add."""
+
+    def __init__(self, instance: "Callable[[], dg.DagsterInstance]") -> None:
+        self._instance = instance
+
+    def add(self, document_ids: Sequence[str]) -> None:
+        """See Partitions."""
+        from ingest_assets.partitions import DagsterPartitions
+
+        DagsterPartitions(self._instance()).add(document_ids)

@@ -1,0 +1,53 @@
+"""How a run ends: what its page says, and whether it counts as failed."""
+
+import logging
+from collections.abc import Sequence
+from typing import Literal
+
+import dagster as dg
+
+from ingest_assets.dagster_reporter import DagsterReporter
+from resources.document_state.ingest_jobs import DocumentResult, Outcome
+
+_ROWS = 200
+
+
+def log_outcome(log: logging.Logger, reporter: DagsterReporter) -> None:
+    """One line of counts, and one for each failed document."""
+    counts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(reporter.outcomes.items()))
+    log.info("Documents: %s.", counts or "nothing was due")
+    for failure in reporter.failures[:_ROWS]:
+        log.warning("%s: %s. %s", failure.filename, failure.reason, failure.error)
+
+
+def raise_if_failed(reporter: DagsterReporter, fail_run_on: Literal["any", "all", "none"]) -> None:
+    """Fail the run, after every document was attempted, as the configuration says.
+
+    Raises:
+        dagster.Failure: with the failed documents as a table.
+    """
+    n_failed = reporter.outcomes[Outcome.FAILED]
+    n_done = reporter.outcomes[Outcome.SUCCEEDED] + reporter.outcomes[Outcome.REMOVED]
+    if not n_failed or fail_run_on == "none" or (fail_run_on == "all" and n_done):
+        return
+    raise dg.Failure(
+        description=f"{n_failed} of {n_failed + n_done} documents failed. The others are done.",
+        metadata={"failed documents": dg.MetadataValue.md(_table(reporter.failures))},
+        allow_retries=False,
+    )
+
+
+def _table(failures: Sequence[DocumentResult]) -> str:
+    rows = ["| document | reason | error | what to do |", "|---|---|---|---|"]
+    for failure in failures[:_ROWS]:
+        what = failure.reason.what_to_do if failure.reason else ""
+        rows.append("| " + " | ".join(map(_cell, (failure.filename, failure.reason or "", failure.error, what))) + " |")
+    if len(failures) > _ROWS:
+        rows.append(f"| … and {len(failures) - _ROWS} more: `ingest status`, `ingest jobs` | | | |")
+    return "\n".join(rows)
+
+
+def _cell(text: str) -> str:
+    """Text that cannot leave its cell or become markup."""
+    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
+    return escaped.replace("<", "&lt;").replace("[", "\\[").replace("`", "\\`")

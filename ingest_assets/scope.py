@@ -1,0 +1,129 @@
+"""What a command is about: every source, or just what some paths name."""
+
+import os
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from ingest_assets.components import Components
+from resources.document_source.document_ids import source_uri
+from resources.document_source.document_source import DocumentSource
+from resources.document_source.local_source import LocalSource
+from resources.document_state.model import DocStatus, Presence, Status
+from resources.document_state.take_up import Mode, is_taken_up
+
+_PAGE = 2_000
+_ALL = 10_000_000
+
+
+class NoSuchPathError(ValueError):
+    """A path on the command line does not exist."""
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A source, or what of it lies under a key prefix ("" for all)."""
+
+    source: DocumentSource
+    prefix: bytes
+
+    def contains(self, doc: DocStatus) -> bool:
+        """Whether a document lies in it."""
+        if doc.source != self.source.name:
+            return False
+        start = source_uri(self.source.name, self.prefix)
+        return not self.prefix or doc.source_uri == start or doc.source_uri.startswith(start + "/")
+
+
+class Selected(msgspec.Struct, frozen=True):
+    """The documents a request works on, and how many it does not need to or cannot."""
+
+    document_ids: list[str]
+    n_unchanged: int
+    n_busy: int
+    n_failed_before: int
+
+
+async def parts_of(components: Components, paths: Sequence[Path], *, remember: bool) -> list[Part]:
+    """The parts of sources that paths name; without paths, every source.
+
+    Args:
+        components: for the sources.
+        paths: files or folders. One inside a source is that part of it; another becomes a source of its own.
+        remember: write a new source down, so that the sensors list it too.
+
+    Raises:
+        NoSuchPathError: a path does not exist.
+    """
+    sources = await components.sources()
+    if not paths:
+        return [Part(source, b"") for source in sources.values()]
+    return [await _part_of(components, sources, path, remember=remember) for path in paths]
+
+
+async def select(components: Components, parts: Sequence[Part], mode: Mode, now: datetime, whole: bool) -> Selected:
+    """Which documents of some parts a request of this mode works on.
+
+    Args:
+        components: for the state.
+        parts: where.
+        mode: which request.
+        now: the time.
+        whole: the parts are everything there is, so nothing needs to be read to see where a document lies.
+    """
+    counts = await components.state.counts()
+    if mode is Mode.RETRY_FAILED:
+        candidates = await components.state.list_ids(
+            lambda label: (
+                label.presence is Presence.PRESENT
+                and not label.claimed
+                and Status.FAILED in (label.extraction, label.build)
+            )
+        )
+    else:
+        candidates = await components.state.list_due(now, _ALL)
+    if whole:
+        n_known = sum(n for label, n in counts.items() if label.presence is not Presence.DELETED)
+        n_busy = sum(n for label, n in counts.items() if label.claimed)
+        n_failed = sum(n for label, n in counts.items() if Status.FAILED in (label.extraction, label.build))
+        return Selected(candidates, max(0, n_known - len(candidates) - n_busy), n_busy, n_failed)
+    chosen: list[str] = []
+    n_known = n_busy = n_failed = 0
+    names = {part.source.name for part in parts}
+    async for doc in components.state.iter_statuses(lambda label: label.source in names):
+        if not any(part.contains(doc) for part in parts):
+            continue
+        n_known += doc.presence is not Presence.DELETED
+        n_busy += doc.claim is not None
+        n_failed += Status.FAILED in (doc.extraction.status, doc.build.status)
+        if is_taken_up(doc, mode, now):
+            chosen.append(doc.document_id)
+    return Selected(chosen, max(0, n_known - len(chosen) - n_busy), n_busy, n_failed)
+
+
+async def _part_of(components: Components, sources: dict[str, DocumentSource], path: Path, *, remember: bool) -> Part:
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - `..` is to be resolved, links are not
+    if not os.path.lexists(absolute):
+        raise NoSuchPathError(f"{path} does not exist.")
+    inside = _inside(sources.values(), absolute)
+    if inside is not None:
+        return inside
+    folder, prefix = (absolute, b"") if absolute.is_dir() else (absolute.parent, os.fsencode(absolute.name))
+    org_id = components.settings.org_id
+    if not remember:
+        return Part(LocalSource(folder.name, folder, org_id), prefix)
+    declared = {source.name for source in components.settings.sources}
+    known = await components.source_registry.remember(folder, org_id, declared)
+    source = sources[known.name] = LocalSource(known.name, known.root, known.org_id)
+    return Part(source, prefix)
+
+
+def _inside(sources: Iterable[DocumentSource], path: Path) -> Part | None:
+    """The innermost local source a path lies in."""
+    roots = [source for source in sources if isinstance(source, LocalSource) and path.is_relative_to(source.root)]
+    if not roots:
+        return None
+    source = max(roots, key=lambda source: len(source.root.parts))
+    relative = path.relative_to(source.root)
+    return Part(source, b"" if relative == Path() else os.fsencode(str(relative)))

@@ -1,0 +1,72 @@
+"""What the sensors call: each opens what it needs, does one thing, and closes it."""
+
+import asyncio
+from collections.abc import Callable
+
+import dagster as dg
+import msgspec
+
+from ingest_assets.components import Components
+from ingest_assets.discovering import discovery_of
+from ingest_assets.partitions import DagsterPartitions
+from ingest_assets.recovery import Recovered, recover
+from ingest_assets.settings import Settings
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.process_identity import this_process
+from resources.document_state.workers import Observation, WorkerWatch
+from sensors.plan import Discovered, total
+
+
+class _Cursor(msgspec.Struct):
+    """What the sweep saw. Monotonic clocks mean nothing after a reboot, so the boot is kept with them."""
+
+    boot_id: str
+    observations: dict[str, Observation]
+
+
+def discover_source(settings: Settings, name: str) -> Callable[[dg.DagsterInstance], Discovered]:
+    """What the discovery sensor of a declared source calls."""
+    return lambda instance: asyncio.run(_discover(settings, instance, lambda source: source == name))
+
+
+def discover_remembered(settings: Settings) -> Callable[[dg.DagsterInstance], Discovered]:
+    """What the discovery sensor of the folders named on the command line calls."""
+    declared = {source.name for source in settings.sources}
+    return lambda instance: asyncio.run(_discover(settings, instance, lambda source: source not in declared))
+
+
+def count_due(settings: Settings) -> Callable[[int], int]:
+    """What the backlog sensor calls."""
+    return lambda limit: asyncio.run(_count_due(settings, limit))
+
+
+def sweep(settings: Settings) -> Callable[[dg.DagsterInstance, str | None], tuple[Recovered, str]]:
+    """What the sensor of interrupted runs calls."""
+    return lambda instance, cursor: asyncio.run(_sweep(settings, instance, cursor))
+
+
+async def _discover(settings: Settings, instance: dg.DagsterInstance, wanted: Callable[[str], bool]) -> Discovered:
+    async with Components(settings) as components:
+        found = {}
+        for name, source in (await components.sources()).items():
+            if wanted(name):
+                discovery = discovery_of(components, source)
+                found[name] = await discovery.run(
+                    DagsterPartitions(instance), utc_now, limit=settings.discovery.changes_per_tick
+                )
+        return total(found)
+
+
+async def _count_due(settings: Settings, limit: int) -> int:
+    async with Components(settings) as components:
+        return len(await components.state.list_due(utc_now(), limit))
+
+
+async def _sweep(settings: Settings, instance: dg.DagsterInstance, cursor: str | None) -> tuple[Recovered, str]:
+    boot_id = this_process().boot_id
+    seen = msgspec.json.decode(cursor, type=_Cursor) if cursor else _Cursor(boot_id, {})
+    observations = seen.observations if seen.boot_id == boot_id else {}
+    async with Components(settings) as components:
+        watch = WorkerWatch(components.backend, settings.lease, observations)
+        done = await recover(components, instance, watch)
+        return done, msgspec.json.encode(_Cursor(boot_id, watch.observations)).decode()
