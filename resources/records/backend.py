@@ -1,0 +1,117 @@
+"""The contract of every record backend: the base class owns the rules, a subclass the input and output.
+
+There is no unconditional write. Whatever changes and must last (documents, workers, jobs, sources) is a record.
+"""
+
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Collection, Sequence
+from datetime import datetime
+
+from resources.records.record import DueKey, Record, Stamp, Write, WriteResult
+
+PAGE = 1_000
+
+
+class BackendError(Exception):
+    """A record backend could not do its work. `uri` names it, without secrets."""
+
+    def __init__(self, uri: str, message: str) -> None:
+        super().__init__(f"State store {uri}: {message}")
+        self.uri = uri
+
+
+class BackendUnavailableError(BackendError):
+    """It did not answer in time or was busy. Trying again can help."""
+
+
+class BackendCorruptError(BackendError):
+    """What it holds cannot be read. Trying again cannot help."""
+
+
+class RecordBackend(ABC):
+    """Compare-and-set records by kind and key. Safe for many threads and processes at once."""
+
+    uri: str
+
+    async def read(self, kind: str, key: str) -> Record | None:
+        """One record, or None."""
+        return (await self.read_many(kind, [key])).get(key)
+
+    async def read_many(self, kind: str, keys: Collection[str]) -> dict[str, Record]:
+        """The records that exist among `keys`."""
+        return await self._read(kind, keys) if keys else {}
+
+    async def compare_and_set(self, kind: str, writes: Sequence[Write]) -> list[WriteResult]:
+        """Try each write on its own condition; a result each, in order.
+
+        A refused write is looked at again: if the record carries the write id we sent, the write had been committed
+        and only its reply was lost, so it counts as written.
+
+        Raises:
+            ValueError: two writes name the same key.
+            BackendUnavailableError: nothing is known about any of the writes; reading tells.
+        """
+        if len({write.key for write in writes}) != len(writes):
+            raise ValueError("Each key may be written once a call.")
+        if not writes:
+            return []
+        stamps = [Stamp(write.expected.version + 1 if write.expected else 1, secrets.token_hex(8)) for write in writes]
+        done = await self._write(kind, list(zip(writes, stamps, strict=True)))
+        refused = [write.key for write, ok in zip(writes, done, strict=True) if not ok]
+        current = await self.read_many(kind, refused)
+        results = []
+        for write, stamp, ok in zip(writes, stamps, done, strict=True):
+            found = current.get(write.key)
+            found_stamp = found.stamp if found else None
+            written = ok or found_stamp == stamp or (write.value is None and found is None)
+            if written:
+                results.append(WriteResult(write.key, written=True, stamp=stamp if write.value is not None else None))
+            else:
+                results.append(WriteResult(write.key, written=False, stamp=found_stamp))
+        return results
+
+    async def list_records(self, kind: str, *, labels: Collection[str] | None = None) -> AsyncIterator[Record]:
+        """All records of a kind by ascending key, paged; with `labels`, only those that carry one of them.
+
+        What exists during the whole listing appears exactly once, whatever others write meanwhile.
+        """
+        after = ""
+        while page := await self._list(kind, after, PAGE, labels):
+            for record in page:
+                yield record
+            after = page[-1].key
+
+    async def list_keys(self, kind: str, labels: Collection[str]) -> list[str]:
+        """The keys of all records that carry one of `labels`, ascending."""
+        return await self._list_keys(kind, labels) if labels else []
+
+    async def list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None = None) -> list[DueKey]:
+        """Up to `limit` records due at `now`, the longest due first, beginning behind `after`."""
+        return await self._list_due(kind, now, limit, after)
+
+    async def count_labels(self, kind: str) -> dict[str, int]:
+        """How many records of the kind carry each label."""
+        return await self._count_labels(kind)
+
+    @abstractmethod
+    async def _read(self, kind: str, keys: Collection[str]) -> dict[str, Record]: ...
+
+    @abstractmethod
+    async def _write(self, kind: str, writes: Sequence[tuple[Write, Stamp]]) -> list[bool]: ...
+
+    @abstractmethod
+    async def _list(self, kind: str, after: str, limit: int, labels: Collection[str] | None) -> list[Record]: ...
+
+    @abstractmethod
+    async def _list_keys(self, kind: str, labels: Collection[str]) -> list[str]: ...
+
+    @abstractmethod
+    async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]: ...
+
+    @abstractmethod
+    async def _count_labels(self, kind: str) -> dict[str, int]: ...
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give back what the backend holds. Using it afterwards is an error."""

@@ -1,0 +1,159 @@
+"""Records in one SQLite file: one machine, many processes. The default."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from resources.records import sqlite_queries as sql
+from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError, RecordBackend
+from resources.records.record import DueKey, Record, Stamp, Write
+
+FORMAT_VERSION = 1
+BUSY_TIMEOUT_SECONDS = 30.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class SqliteBackend(RecordBackend):
+    """One file in WAL mode; every call that writes is one BEGIN IMMEDIATE transaction.
+
+    Calls block for the few milliseconds SQLite needs. Each thread has a connection of its own, so a heartbeat in
+    another thread never waits for a long write of this one except on the file's own lock.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.uri = f"sqlite:///{path}"
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+
+    async def _read(self, kind: str, keys: Collection[str]) -> dict[str, Record]:
+        with self._errors():
+            rows = self._connection.execute(sql.READ_MANY, (kind, json.dumps(list(keys)))).fetchall()
+        return {row[0]: _record(row) for row in rows}
+
+    async def _write(self, kind: str, writes: Sequence[tuple[Write, Stamp]]) -> list[bool]:
+        with self._errors(), self._transaction() as connection:
+            return [_write_one(connection, kind, write, stamp) for write, stamp in writes]
+
+    async def _list(self, kind: str, after: str, limit: int, labels: Collection[str] | None) -> list[Record]:
+        with self._errors():
+            if labels is None:
+                rows = self._connection.execute(sql.LIST_PAGE, (kind, after, limit)).fetchall()
+            else:
+                wanted = json.dumps(list(labels))
+                rows = self._connection.execute(sql.LIST_PAGE_BY_LABEL, (kind, after, wanted, limit)).fetchall()
+        return [_record(row) for row in rows]
+
+    async def _list_keys(self, kind: str, labels: Collection[str]) -> list[str]:
+        keys: list[str] = []
+        with self._errors():
+            for label in labels:
+                keys.extend(row[0] for row in self._connection.execute(sql.LIST_KEYS, (kind, label)))
+        keys.sort()
+        return keys
+
+    async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
+        start = (_micros(after.due_at), after.key) if after else (-1, "")
+        with self._errors():
+            rows = self._connection.execute(sql.LIST_DUE, (kind, _micros(now), *start, limit)).fetchall()
+        return [DueKey(_moment(due), key) for due, key in rows]
+
+    async def _count_labels(self, kind: str) -> dict[str, int]:
+        with self._errors():
+            return dict(self._connection.execute(sql.COUNT_LABELS, (kind,)).fetchall())
+
+    async def close(self) -> None:
+        """Close every thread's connection."""
+        connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.close()
+        self._local = threading.local()
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._open()
+            self._connections.append(connection)
+        return connection
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with contextlib.suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        connection = sqlite3.connect(
+            self.path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA mmap_size=268435456")
+        found = connection.execute("PRAGMA user_version").fetchone()[0]
+        if found > FORMAT_VERSION:
+            connection.close()
+            raise BackendCorruptError(
+                self.uri, f"has format {found}, this version reads up to {FORMAT_VERSION}. Upgrade ingest-assets."
+            )
+        if found == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in filter(str.strip, sql.SCHEMA.split(";")):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={FORMAT_VERSION}")
+            connection.execute("COMMIT")
+        return connection
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn the driver's errors into ours."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise BackendUnavailableError(self.uri, f"{error}. Another process may hold it; try again.") from error
+        except sqlite3.DatabaseError as error:
+            raise BackendCorruptError(self.uri, f"{error}. Restore the file from a backup.") from error
+        except OSError as error:
+            raise BackendError(self.uri, f"cannot open it: {error.strerror}.") from error
+
+
+def _write_one(connection: sqlite3.Connection, kind: str, write: Write, stamp: Stamp) -> bool:
+    seen = write.expected
+    due = _micros(write.due_at) if write.due_at else None
+    new = (stamp.version, stamp.write_id, due, write.label)
+    if write.value is None:
+        if seen is None:
+            return False  # removing what must be absent: the base class reads and sees that it is
+        cursor = connection.execute(sql.REMOVE, (kind, write.key, seen.version, seen.write_id))
+    elif seen is None:
+        cursor = connection.execute(sql.CREATE, (kind, write.key, write.value, *new))
+    else:
+        cursor = connection.execute(sql.UPDATE, (write.value, *new, kind, write.key, seen.version, seen.write_id))
+    return cursor.rowcount == 1
+
+
+def _record(row: tuple[str, bytes, int, str, int | None, str]) -> Record:
+    key, value, version, write_id, due_at, label = row
+    return Record(key, value, Stamp(version, write_id), None if due_at is None else _moment(due_at), label)
+
+
+def _micros(moment: datetime) -> int:
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def _moment(micros: int) -> datetime:
+    return _EPOCH + micros * _MICROSECOND
