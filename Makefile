@@ -1,0 +1,57 @@
+# Everything a newcomer types. Each target sets up what it needs by itself.
+
+PYTHON ?= python3
+DOCS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.setup
+SETUP_DEV := $(VENV)/.setup-dev
+
+.PHONY: help ingest dev test check bench lock clean
+
+help:  ## Show the targets.
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+ingest: $(SETUP)  ## Ingest samples/ (or DOCS=path) and search in the result.
+	@$(BIN)/ingest run $(if $(DOCS),"$(DOCS)") || [ $$? -eq 1 ]
+	@echo
+	@echo '$$ ingest search "How often is the engine overhauled?" -k 1'
+	@$(BIN)/ingest search "How often is the engine overhauled?" -k 1
+
+dev: $(SETUP)  ## Open the Dagster UI with its daemon; the sensors are on.
+	DAGSTER_HOME="$$($(BIN)/ingest dagster-home)" DAGSTER_EVENT_BATCH_SIZE=1000 $(BIN)/dagster dev -w workspace.yaml
+
+test: $(SETUP_DEV)  ## Run the tests.
+	$(BIN)/python -m pytest
+
+check: $(SETUP_DEV)  ## Format, lint, types, import rules, and whether Dagster loads the definitions.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/dagster definitions validate -w workspace.yaml
+
+bench: $(SETUP_DEV)  ## Measure: events, store, parsing. Prints ratios.
+	$(BIN)/python -m benchmarks.bench_events
+	$(BIN)/python -m benchmarks.bench_store
+
+lock: $(SETUP_DEV)  ## Pin the newest versions that fit, with hashes and without any index address.
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--no-header --no-annotate pyproject.toml -o requirements.lock --upgrade
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--no-header --no-annotate pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock --upgrade
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(SETUP): requirements.lock pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(SETUP_DEV): requirements-dev.lock $(SETUP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+clean:  ## Remove what was made here, the data folder included.
+	rm -rf $(VENV) .ingest *.egg-info
