@@ -36,21 +36,21 @@ bench: $(SETUP_DEV)  ## Measure: events, store, parsing. Prints ratios.
 	$(BIN)/python -m benchmarks.bench_store
 
 lock: $(SETUP_DEV)  ## Pin the newest versions that fit, with hashes and without any index address.
-	$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-emit-find-links \
 		--no-header --no-annotate pyproject.toml -o requirements.lock --upgrade
-	$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-emit-find-links \
 		--no-header --no-annotate pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock --upgrade
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(SETUP): requirements.lock pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(SETUP_DEV): requirements-dev.lock $(SETUP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
 clean:  ## Remove what was made here, the data folder included.
