@@ -24,7 +24,7 @@ _STOP_WORDS = """
     from further gave get gets give given go goes going gone got had has have having he hence her here hers
     herself him himself his how however i i.e if in indeed instead into is isn't it it's its itself just keep
     kept last later least less let like likely made mainly make makes many may maybe me means meanwhile might
-    more most mostly much must my myself near need needs neither never new next no nobody none nor not nothing
+    more most mostly much must my myself near need needs neither never next no nobody none nor not nothing
     now of off often ok on once one only onto or other others otherwise our ours out over own per perhaps please
     put quite rather really s said same say says second see seem seems seen set several shall she should show
     shown shows since so some someone something sometimes soon still such t take taken takes than that that's

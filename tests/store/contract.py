@@ -1,0 +1,315 @@
+"""What every kind of store keeps: subclass `StoreContract`, give it a store, and the rules are checked."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import pytest
+
+from resources.artifact_store.artifact import Entry, Piece, Place, chunks_of, chunkset_hash, entry_id
+from resources.embedder.hash_embedder import HashEmbedder
+from resources.store.store import (
+    DocumentBuild,
+    EmbedderStamp,
+    Hit,
+    Removal,
+    Store,
+    StoreChangedError,
+    StoreMismatchError,
+)
+
+EMBEDDER = HashEmbedder()
+HOSTILE_TEXTS = (
+    "'; DROP TABLE chunks; --",
+    'quotes " and \\ and `',
+    "emoji 👩‍👩‍👧 and flags 🇨🇭",
+    "ערב טוב, مساء الخير \u202e reversed",
+    "new\nlines\r\nand\ttabs",
+    "\ufeff\u200b\uffff\x01",
+    "$org_id ? %s {dimension}",
+)
+
+
+def build(
+    document_id: str,
+    texts: Sequence[str],
+    *,
+    token: int = 1,
+    org_id: str = "default",
+    source: str = "docs",
+    title: str = "Title",
+    headings: tuple[str, ...] = (),
+) -> DocumentBuild:
+    """A document with these chunks, a statement for each, and the vectors of all of them."""
+    chunks = chunks_of(document_id, [Piece(text, Place(i * 10, i * 10 + 9, headings)) for i, text in enumerate(texts)])
+    vectors = EMBEDDER.embed([chunk.text for chunk in chunks])
+    return DocumentBuild(
+        document_id=document_id,
+        org_id=org_id,
+        source=source,
+        source_uri=f"{source}:{document_id}",
+        title=title,
+        fencing_token=token,
+        chunkset_hash=chunkset_hash(chunks),
+        chunks=chunks,
+        entries=[
+            Entry(entry_id(document_id, c.chunk_id, "statement", c.text), "statement", c.text, c.chunk_id)
+            for c in chunks
+        ],
+        vectors={chunk.chunk_id: vector for chunk, vector in zip(chunks, vectors, strict=True)},
+    )
+
+
+def search(store: Store, text: str, k: int = 10, org_id: str = "default", **filters: str) -> list[Hit]:
+    """Search for a text."""
+    return store.search(EMBEDDER.embed([text])[0], k, org_id=org_id, **filters)
+
+
+def texts_of(store: Store, document_id: str, org_id: str = "default") -> list[str]:
+    """The texts a reader finds of a document, sorted."""
+    return sorted(hit.text for hit in search(store, "anything", 1000, org_id, document_id=document_id))
+
+
+class StoreContract(ABC):
+    @pytest.fixture
+    @abstractmethod
+    def store(self, tmp_path) -> Store:
+        """A store of HashEmbedder's vectors, in which nothing was written yet."""
+
+    @abstractmethod
+    def reopened(self, store: Store, stamp: EmbedderStamp) -> Store:
+        """The same store, as another process with another embedder's stamp sees it."""
+
+    def test_nothing_written_reads_as_empty(self, store):
+        """Reading a store that does not exist yet finds nothing and fails nowhere."""
+        assert store.held_chunks(["a"]) == {"a": set()}
+        assert store.held_documents() == []
+        assert search(store, "one") == []
+        store.drop()
+
+    def test_written_document_is_found(self, store):
+        """What was written is found by its own text, with everything a reader needs."""
+        given = build("a", ["one", "two"], headings=("Part", "Chapter"), title="A title")
+        [result] = store.write([given])
+        assert (result.n_written, result.n_kept, result.n_removed, result.fenced) == (2, 0, 0, False)
+        hit = search(store, "two", 1)[0]
+        assert hit.score == pytest.approx(1)
+        assert (hit.document_id, hit.chunk_id, hit.text) == ("a", given.chunks[1].chunk_id, "two")
+        assert (hit.source_uri, hit.title, hit.place) == ("docs:a", "A title", given.chunks[1].place)
+
+    def test_every_place_survives(self, store):
+        """Pages, sheets and rows come back as they were given."""
+        place = Place(1, 2, ("H",), page=3, last_page=4, sheet="Sheet 1", row=5, last_row=6)
+        given = build("a", ["one"])
+        chunks = [msgspec.structs.replace(given.chunks[0], place=place)]
+        store.write([msgspec.structs.replace(given, chunks=chunks)])
+        assert search(store, "one", 1)[0].place == place
+
+    def test_unchanged_document_writes_nothing(self, store):
+        """Writing the same again keeps every chunk."""
+        store.write([build("a", ["one", "two"])])
+        [result] = store.write([build("a", ["one", "two"])])
+        assert (result.n_written, result.n_kept, result.n_removed) == (0, 2, 0)
+
+    def test_only_the_changed_chunk_is_written(self, store):
+        """One chunk of a hundred changed: one row is written, one removed, and only its vector is needed."""
+        texts = [f"text {i}" for i in range(100)]
+        store.write([build("a", texts)])
+        texts[50] = "another"
+        changed = build("a", texts)
+        held = store.held_chunks(["a"])["a"]
+        vectors = {key: vector for key, vector in changed.vectors.items() if key not in held}
+        assert len(vectors) == 1
+        [result] = store.write([msgspec.structs.replace(changed, vectors=vectors)])
+        assert (result.n_written, result.n_kept, result.n_removed) == (1, 99, 1)
+        assert texts_of(store, "a") == sorted(texts)
+
+    def test_moved_chunk_gets_its_new_place(self, store):
+        """A chunk that is kept stands at its new place afterwards."""
+        store.write([build("a", ["one", "two"])])
+        moved = build("a", ["zero", "one", "two"], headings=("New",))
+        [result] = store.write([moved])
+        assert (result.n_written, result.n_kept) == (1, 2)
+        assert search(store, "two", 1)[0].place == moved.chunks[2].place
+
+    def test_renamed_document_shows_its_new_title_and_source(self, store):
+        """A change outside the chunks reaches the reader and the filters as well."""
+        store.write([build("a", ["one"])])
+        store.write([build("a", ["one"], title="New", source="moved")])
+        assert [hit.title for hit in search(store, "one", source="moved")] == ["New"]
+        assert search(store, "one", source="docs") == []
+
+    def test_document_may_shrink_to_nothing(self, store):
+        """A document without chunks holds none, and is held."""
+        store.write([build("a", ["one"])])
+        [result] = store.write([build("a", [])])
+        assert result.n_removed == 1
+        assert texts_of(store, "a") == []
+        assert [held.n_chunks for held in store.held_documents()] == [0]
+
+    def test_same_text_twice_in_a_document(self, store):
+        """Equal texts are different chunks."""
+        store.write([build("a", ["one", "one"])])
+        assert texts_of(store, "a") == ["one", "one"]
+
+    def test_later_claim_fences_the_earlier(self, store):
+        """A writer with a smaller token than the store's is refused, and the others of its call go on."""
+        store.write([build("a", ["new"], token=5)])
+        results = store.write([build("a", ["old"], token=4), build("b", ["other"], token=1)])
+        assert [result.fenced for result in results] == [True, False]
+        assert texts_of(store, "a") == ["new"]
+        assert texts_of(store, "b") == ["other"]
+
+    def test_unchanged_write_still_moves_the_fence(self, store):
+        """A later claim that finds nothing to change fences the earlier one all the same."""
+        store.write([build("a", ["one"], token=1)])
+        store.write([build("a", ["one"], token=7)])
+        assert store.write([build("a", ["late"], token=6)])[0].fenced
+
+    def test_removed_document_refuses_a_late_writer(self, store):
+        """Removal is remembered: a writer whose claim is older cannot bring the document back."""
+        store.write([build("a", ["one"], token=1)])
+        [result] = store.remove([Removal("a", 3)])
+        assert (result.n_removed, result.fenced) == (1, False)
+        assert store.write([build("a", ["late"], token=2)])[0].fenced
+        assert search(store, "late") == []
+        assert not store.write([build("a", ["again"], token=4)])[0].fenced
+        assert texts_of(store, "a") == ["again"]
+
+    def test_removal_is_fenced_too(self, store):
+        """An old claim cannot remove what a newer one wrote."""
+        store.write([build("a", ["one"], token=5)])
+        assert store.remove([Removal("a", 4)])[0].fenced
+        assert texts_of(store, "a") == ["one"]
+
+    def test_removing_what_is_not_there_succeeds(self, store):
+        """Nothing to remove is a success, and removing twice is as well."""
+        assert [result.n_removed for result in store.remove([Removal("a", 1)])] == [0]
+        assert not store.remove([Removal("a", 1)])[0].fenced
+
+    def test_search_stays_inside_its_tenant(self, store):
+        """A tenant never finds another's chunks, whatever they are about."""
+        store.write([build("a", ["one"], org_id="x"), build("b", ["one"], org_id="y")])
+        assert [hit.document_id for hit in search(store, "one", org_id="x")] == ["a"]
+        assert search(store, "one", org_id="default") == []
+        assert search(store, "one", org_id="x' OR '1'='1") == []
+
+    def test_filters_narrow(self, store):
+        """Search can be kept to a document or a source."""
+        store.write([build("a", ["one"]), build("b", ["one"], source="mail")])
+        assert [hit.document_id for hit in search(store, "one", document_id="b")] == ["b"]
+        assert [hit.document_id for hit in search(store, "one", source="docs")] == ["a"]
+        assert search(store, "one", document_id="a", source="mail") == []
+
+    def test_ties_are_ordered_by_document_and_chunk(self, store):
+        """Equal scores come in the same order whatever the order of writing."""
+        for document_id in ("c", "a", "b"):
+            store.write([build(document_id, ["same", "same"])])
+        found = [(hit.document_id, hit.chunk_id) for hit in search(store, "same")]
+        assert found == sorted(found)
+        assert len(found) == 6
+
+    def test_search_agrees_with_numpy(self, store):
+        """The order and the scores are those of the exact cosine."""
+        texts = [f"text {i}" for i in range(300)]
+        store.write([build("a", texts)])
+        scores = EMBEDDER.embed(texts) @ EMBEDDER.embed(["query"])[0]
+        hits = search(store, "query", 20)
+        assert [hit.text for hit in hits] == [texts[i] for i in np.argsort(-scores)[:20]]
+        assert [hit.score for hit in hits] == pytest.approx(sorted(scores, reverse=True)[:20], abs=1e-5)
+
+    def test_zero_vectors_are_near_to_nothing(self, store):
+        """A zero vector, stored or asked for, scores 0 and never NaN."""
+        given = build("a", ["one"])
+        store.write([msgspec.structs.replace(given, vectors={given.chunks[0].chunk_id: np.zeros(64, np.float32)})])
+        assert [hit.score for hit in search(store, "one")] == [0]
+        assert [hit.score for hit in store.search(np.zeros(64, np.float32), 5, org_id="default")] == [0]
+
+    def test_k_of_nothing_finds_nothing(self, store):
+        """Asking for no result gives none."""
+        store.write([build("a", ["one"])])
+        assert search(store, "one", 0) == []
+
+    def test_wrong_vectors_are_refused(self, store):
+        """A vector of another length, or one that is not a number, changes nothing."""
+        given = build("a", ["one"])
+        for vector in (np.ones(63, np.float32), np.full(64, np.nan, np.float32)):
+            with pytest.raises(ValueError):
+                store.write([msgspec.structs.replace(given, vectors={given.chunks[0].chunk_id: vector})])
+        assert store.held_documents() == []
+
+    def test_missing_vector_is_told(self, store):
+        """A chunk that is neither held nor given a vector stops the whole call before anything changes."""
+        with pytest.raises(StoreChangedError, match="'b'"):
+            store.write([build("a", ["one"]), msgspec.structs.replace(build("b", ["two"]), vectors={})])
+        assert store.held_documents() == []
+
+    def test_one_document_twice_in_a_call_is_refused(self, store):
+        """Which of two builds of one document should stand cannot be guessed."""
+        with pytest.raises(ValueError, match="'a'"):
+            store.write([build("a", ["one"]), build("a", ["two"])])
+        with pytest.raises(ValueError, match="'a'"):
+            store.remove([Removal("a", 1), Removal("a", 2)])
+
+    def test_another_embedder_is_refused(self, store):
+        """Vectors of two embedders never meet; the message names both and the way out."""
+        store.write([build("a", ["one"])])
+        other = self.reopened(store, EmbedderStamp("other", "9", 64))
+        for action in (
+            lambda: other.write([build("b", ["two"])]),
+            lambda: other.held_chunks(["a"]),
+            lambda: search(other, "one"),
+        ):
+            with pytest.raises(StoreMismatchError, match=r"hash 1.*other 9.*new store"):
+                action()
+        assert texts_of(store, "a") == ["one"]
+
+    def test_another_embedder_may_remove_and_then_take_over(self, store):
+        """Removal works whatever the embedder, and a store without vectors takes the new one."""
+        store.write([build("a", ["one"])])
+        other = self.reopened(store, EmbedderStamp("other", "9", 64))
+        other.remove([Removal("a", 2)])
+        other.write([build("b", ["two"])])
+        assert texts_of(other, "b") == ["two"]
+        with pytest.raises(StoreMismatchError):
+            search(store, "two")
+
+    def test_hostile_texts_and_ids_are_just_text(self, store):
+        """Quotes, emoji, right-to-left text and SQL come back as they went in, in every field."""
+        builds = [build(text, [text, *HOSTILE_TEXTS], title=text, source=text) for text in HOSTILE_TEXTS]
+        store.write(builds)
+        for text in HOSTILE_TEXTS:
+            hits = search(store, text, 100, document_id=text, source=text)
+            assert sorted(hit.text for hit in hits) == sorted((text, *HOSTILE_TEXTS))
+            assert {hit.title for hit in hits} == {text}
+        assert store.held_chunks(HOSTILE_TEXTS)[HOSTILE_TEXTS[0]] == {chunk.chunk_id for chunk in builds[0].chunks}
+
+    def test_very_large_text(self, store):
+        """A text of 20 MB is one chunk like any other."""
+        text = "large 🐘 " * 2_500_000
+        store.write([build("a", [text])])
+        assert search(store, text, 1)[0].text == text
+
+    def test_held_documents_are_paged(self, store):
+        """Pages follow each other by document id and count what is really there."""
+        store.write([build(f"d{i}", ["one", "two"][: i % 3]) for i in range(7)])
+        first = store.held_documents(limit=4)
+        rest = store.held_documents(after=first[-1].document_id, limit=4)
+        assert [held.document_id for held in first + rest] == [f"d{i}" for i in range(7)]
+        assert [held.n_chunks for held in first + rest] == [0, 1, 2, 0, 1, 2, 0]
+        assert [held.n_entries for held in first] == [0, 1, 2, 0]
+
+    def test_dropping_forgets_everything(self, store):
+        """After a drop the store is as new, for any embedder, and dropping again succeeds."""
+        store.write([build("a", ["one"], token=9)])
+        store.drop()
+        store.drop()
+        assert store.held_documents() == []
+        assert not store.write([build("a", ["two"], token=1)])[0].fenced
+
+    def test_empty_calls(self, store):
+        """Nothing to write or remove is nothing to report."""
+        assert store.write([]) == []
+        assert store.remove([]) == []
+        assert store.held_chunks([]) == {}
