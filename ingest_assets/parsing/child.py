@@ -1,7 +1,7 @@
 """The child's main loop: one document after the other, until the parent closes the pipe."""
 
 import os
-import resource
+from collections.abc import Callable
 from typing import BinaryIO
 
 from resources.document_state.reasons import Reason
@@ -19,7 +19,8 @@ def main() -> None:
     header, _ = _receive(requests)
     setup = frames.decode_setup(header)
     sandbox.enter(setup.limits, setup.parent)
-    _send(replies, ParseFailure(Reason.NO_TEXT, "ready"), setup.limits)
+    resident = _resident_kib()
+    _send(replies, ParseFailure(Reason.NO_TEXT, "ready"), setup.limits, resident)
     while True:
         try:
             header, content = _receive(requests)
@@ -27,7 +28,7 @@ def main() -> None:
             return
         outcome = parse(frames.decode_request(header).filename, content, setup.limits, setup.chunking)
         del content
-        _send(replies, outcome, setup.limits)
+        _send(replies, outcome, setup.limits, resident)
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
@@ -43,6 +44,19 @@ def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
     return requests, replies
 
 
+def _resident_kib() -> Callable[[], int]:
+    """A function that tells this process's resident memory in KiB, in 2 µs; 0 where there is no /proc.
+
+    The peak that getrusage tells is no use: after a vfork it begins at the parent's size.
+    """
+    try:
+        statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return lambda: 0
+    page_kib = os.sysconf("SC_PAGE_SIZE") // 1024
+    return lambda: int(os.pread(statm, 100, 0).split()[1]) * page_kib
+
+
 def _receive(requests: BinaryIO) -> tuple[bytes, bytes]:
     header_length, content_length = PREFIX.unpack(_exactly(requests, PREFIX.size))
     return _exactly(requests, header_length), _exactly(requests, content_length)
@@ -55,12 +69,11 @@ def _exactly(requests: BinaryIO, length: int) -> bytes:
     return data
 
 
-def _send(replies: BinaryIO, outcome: Outcome, limits: ParseLimits) -> None:
+def _send(replies: BinaryIO, outcome: Outcome, limits: ParseLimits, resident: Callable[[], int]) -> None:
     body = _encoded(outcome)
     if len(body) > limits.reply_bytes:
         body = frames.encode(ParseFailure(Reason.TOO_LARGE, "Its pieces are larger than a result may be."))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    view = memoryview(PREFIX.pack(len(body), peak) + body)
+    view = memoryview(PREFIX.pack(len(body), resident()) + body)
     while view:
         view = view[replies.write(view) :]
 

@@ -66,7 +66,7 @@ _Split = Callable[[str], list[tuple[int, str]]]
 @lru_cache(maxsize=8)
 def _splitter(chunking: Chunking, markdown: bool) -> _Split:
     if chunking.splitter != MARKDOWN:
-        return _located(_resolve(chunking.splitter))
+        return _located(_resolve(chunking.splitter), chunking.splitter)
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
     kind = MarkdownSplitter if markdown else TextSplitter
@@ -76,24 +76,23 @@ def _splitter(chunking: Chunking, markdown: bool) -> _Split:
 
 def _resolve(name: str) -> Callable[[str], list[str]]:
     module, _, function = name.partition(":")
-    found: Any = import_module(module)
-    for part in function.split("."):
-        found = getattr(found, part)
-    if not callable(found):
-        raise TypeError(f"{name} is not a function.")
+    try:
+        found: Any = import_module(module)
+        for part in function.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        raise Refused(Reason.INTERNAL_ERROR, f"The splitter {name} cannot be imported: {error}") from error
     split: Callable[[str], list[str]] = found
     return split
 
 
-def _located(split: Callable[[str], list[str]]) -> _Split:
+def _located(split: Callable[[str], list[str]], name: str) -> _Split:
     """Find where each piece of a user's splitter stands; one that is not in the text stands where it would."""
 
     def located(text: str) -> list[tuple[int, str]]:
         found = []
         search_from = fallback = 0
-        for piece in split(text):
-            if not isinstance(piece, str):
-                raise Refused(Reason.INTERNAL_ERROR, f"The splitter gave a {type(piece).__name__}, not a str.")
+        for piece in _split_by_user(split, name, text):
             at = text.find(piece, search_from)
             if at < 0:
                 at = min(fallback, len(text))
@@ -103,6 +102,19 @@ def _located(split: Callable[[str], list[str]]) -> _Split:
         return found
 
     return located
+
+
+def _split_by_user(split: Callable[[str], list[str]], name: str, text: str) -> list[str]:
+    """A fault of the user's function is not the document's."""
+    try:
+        pieces = list(split(text))
+    except (MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        raise Refused(Reason.INTERNAL_ERROR, f"The splitter {name} raised {type(error).__name__}: {error}") from error
+    if not all(isinstance(piece, str) for piece in pieces):
+        raise Refused(Reason.INTERNAL_ERROR, f"The splitter {name} gave something that is not a str.")
+    return pieces
 
 
 class _Places:

@@ -1,7 +1,7 @@
 """The bytes between parent and child.
 
 Request: header length, content length (two unsigned 32-bit), header JSON, content.
-Reply: body length, peak memory in KiB (two unsigned 32-bit), body JSON.
+Reply: body length, resident memory in KiB (two unsigned 32-bit), body JSON.
 """
 
 import struct

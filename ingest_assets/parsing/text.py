@@ -13,7 +13,7 @@ from .result import Refused
 _TITLE_CHARS = 200
 # What programs put into a title by themselves.
 _MADE_BY = re.compile(r"^Microsoft (?:Office )?(?:Word|PowerPoint|Excel) - ")
-_JUNK_TITLES = frozenset(["powerpoint presentation", "word document", "presentation", "untitled", "title", "no title"])
+_JUNK_TITLES = frozenset(["powerpoint presentation", "word document", "presentation", "untitled", "no title"])
 
 
 class Source(NamedTuple):

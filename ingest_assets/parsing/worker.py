@@ -200,7 +200,7 @@ class Worker:
     def _next_body(self) -> bytes | None:
         if len(self._received) < PREFIX.size:
             return None
-        length, peak_kib = PREFIX.unpack_from(self._received)
+        length, resident_kib = PREFIX.unpack_from(self._received)
         if length > self._limits.reply_bytes:
             raise Dead
         end = PREFIX.size + length
@@ -209,7 +209,7 @@ class Worker:
         body = bytes(memoryview(self._received)[PREFIX.size : end])
         del self._received[:end]
         # One that has been big keeps its heap; what it does next would be refused memory it has a right to.
-        self.retiring = self.retiring or peak_kib * 1024 > self._limits.memory_bytes // 4
+        self.retiring = self.retiring or resident_kib * 1024 > self._limits.memory_bytes // 4
         return body
 
 

@@ -29,7 +29,7 @@ def read(source: Source, text: Text) -> None:
     package_name = (root.attributes.get("full-path") or "") if root is not None else ""
     package = _xml(book.read(package_name))
     title = next((node for node in package.root.traverse() if node.tag == "dc:title"), None) if package.root else None
-    text.suggest_title(title.text_content if title is not None else "")
+    text.suggest_title(title.text() if title is not None else "")
     chapters = _spine(package, posixpath.dirname(package_name))
     if len(chapters) > source.limits.pages:
         raise Refused(Reason.TOO_MANY_PAGES, f"It has {len(chapters):,} chapters, over {source.limits.pages:,}.")

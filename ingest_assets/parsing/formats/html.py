@@ -26,7 +26,7 @@ def write_html(html: str, text: Text) -> None:
     if body is None:
         return
     title = tree.css_first("head title") or tree.css_first("title")
-    page_title = title.text_content if title is not None else ""
+    page_title = title.text() if title is not None else ""
     start = text.length
     walk = Walk(text)
     walk.run(_main_part(tree, body), skip_navigation=True)

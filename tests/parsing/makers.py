@@ -1,0 +1,160 @@
+"""Small files of every format, made here."""
+
+import io
+import zipfile
+
+import docx
+import pptx
+from pptx.util import Inches
+
+_CT = '<?xml version="1.0"?><Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+_REL = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE_REL = "http://schemas.openxmlformats.org/package/2006/relationships"
+
+
+def zipped(files: dict[str, str | bytes]) -> bytes:
+    """A zip of these members."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in files.items():
+            file.writestr(name, data)
+    return out.getvalue()
+
+
+def pdf(*pages: str, image: bool = False, encrypt: bool = False) -> bytes:
+    """A PDF with a line of text a page."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>".encode(),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    for number, page in enumerate(pages):
+        stream = f"BT /F1 12 Tf 72 700 Td ({page}) Tj ET".encode() if page else b"0 0 9 9 re f"
+        if image:
+            stream = b"q 9 0 0 9 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
+        objects += [
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>>>"
+            % (5 + 2 * number),
+            b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+        ]
+    extra = b""
+    if encrypt:
+        objects.append(b"<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>" % (b"11" * 32, b"22" * 32))
+        extra = b"/Encrypt %d 0 R/ID[<00><00>]" % len(objects)
+    out, offsets = b"%PDF-1.7\n", []
+    for number, body in enumerate(objects, 1):
+        offsets.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    size = len(objects) + 1
+    tail = b"xref\n0 %d\n0000000000 65535 f \n%strailer<</Size %d/Root 1 0 R%s>>\nstartxref\n%d\n%%%%EOF"
+    return out + tail % (size, table, size, extra, len(out))
+
+
+def word(body: str, prologue: str = "") -> bytes:
+    """A Word file with this XML as its body."""
+    namespace = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+    types = f'<Override PartName="/word/document.xml" ContentType="{kind}"/>'
+    rels = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    return zipped(
+        {
+            "[Content_Types].xml": f"{_CT}{rels}{types}</Types>",
+            "_rels/.rels": f'<Relationships xmlns="{_PACKAGE_REL}"><Relationship Id="r1" '
+            f'Type="{_REL}/officeDocument" Target="word/document.xml"/></Relationships>',
+            "word/document.xml": f'<?xml version="1.0"?>{prologue}<w:document xmlns:w="{namespace}">'
+            f"<w:body>{body}</w:body></w:document>",
+        }
+    )
+
+
+def word_report() -> bytes:
+    """A Word file with headings, a list and a table with merged cells."""
+    document = docx.Document()
+    document.add_heading("Report", 1)
+    document.add_paragraph("Opening words.")
+    document.add_heading("Figures", 2)
+    document.add_paragraph("first item", style="List Bullet")
+    table = document.add_table(2, 3)
+    for row in range(2):
+        for column in range(3):
+            table.cell(row, column).text = f"cell {row}.{column}"
+    table.cell(1, 1).merge(table.cell(1, 2)).text = "merged"
+    document.add_paragraph("Closing words.")
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def slides() -> bytes:
+    """A presentation of two slides: one with group and notes, one with a table with merged cells."""
+    deck = pptx.Presentation()
+    first = deck.slides.add_slide(deck.slide_layouts[5])
+    first.shapes.title.text = "First slide"
+    group = first.shapes.add_group_shape()
+    group.shapes.add_textbox(0, 0, Inches(1), Inches(1)).text_frame.text = "inside a group"
+    first.notes_slide.notes_text_frame.text = "say hello"
+    second = deck.slides.add_slide(deck.slide_layouts[5])
+    second.shapes.title.text = "Second slide"
+    table = second.shapes.add_table(2, 2, 0, 0, Inches(2), Inches(2)).table
+    table.cell(0, 0).text, table.cell(0, 1).text = "left", "right"
+    table.cell(1, 0).merge(table.cell(1, 1))
+    table.cell(1, 0).text = "both"
+    out = io.BytesIO()
+    deck.save(out)
+    return out.getvalue()
+
+
+def workbook(**sheets: list[list[str | int]]) -> bytes:
+    """A workbook; words are inline strings."""
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    overrides = f'<Override PartName="/xl/workbook.xml" ContentType="{kind}.sheet.main+xml"/>'
+    names, relations, files = "", "", {}
+    for number, (name, rows) in enumerate(sheets.items(), 1):
+        overrides += f'<Override PartName="/xl/worksheets/s{number}.xml" ContentType="{kind}.worksheet+xml"/>'
+        names += f'<sheet name="{name}" sheetId="{number}" r:id="r{number}"/>'
+        relations += f'<Relationship Id="r{number}" Type="{_REL}/worksheet" Target="worksheets/s{number}.xml"/>'
+        files[f"xl/worksheets/s{number}.xml"] = _sheet(rows)
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    rels = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    return zipped(
+        {
+            "[Content_Types].xml": f"{_CT}{rels}{overrides}</Types>",
+            "_rels/.rels": f'<Relationships xmlns="{_PACKAGE_REL}"><Relationship Id="r1" '
+            f'Type="{_REL}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
+            "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{_REL}"><sheets>{names}</sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE_REL}">{relations}</Relationships>',
+            **files,
+        }
+    )
+
+
+def _sheet(rows: list[list[str | int]]) -> str:
+    xml = ""
+    for number, row in enumerate(rows, 1):
+        cells = ""
+        for column, value in enumerate(row):
+            place = f"{chr(65 + column)}{number}"
+            if isinstance(value, int):
+                cells += f'<c r="{place}"><v>{value}</v></c>'
+            else:
+                cells += f'<c r="{place}" t="inlineStr"><is><t>{value}</t></is></c>'
+        xml += f'<row r="{number}">{cells}</row>'
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    return f'<worksheet xmlns="{main}"><sheetData>{xml}</sheetData></worksheet>'
+
+
+def book() -> bytes:
+    """An EPUB whose spine is not in the order of its names."""
+    return zipped(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": '<container><rootfile full-path="in/book.opf"/></container>',
+            "in/book.opf": "<package><metadata><dc:title>The Book</dc:title></metadata><manifest>"
+            '<item id="a" href="1.xhtml"/><item id="b" href="2.xhtml"/></manifest>'
+            '<spine><itemref idref="b"/><itemref idref="a"/></spine></package>',
+            "in/1.xhtml": "<html><body><h1>Epilogue</h1><p>It ends.</p></body></html>",
+            "in/2.xhtml": "<html><body><h1>Prologue</h1><p>It begins.</p></body></html>",
+        }
+    )
