@@ -1,6 +1,6 @@
 """Reports documents to Dagster, many at a time. The only module that touches Dagster's private event calls.
 
-Dagster's public calls report one event at a time (6-22 ms each) or report no run at all. Here the events of a batch are
+Dagster's public calls report one event at a time (7-15 ms each) or report no run at all. Here the events of a batch are
 built by hand and stored together (`benchmarks/bench_events.py` has the figures). `private_call_problems` says whether
 the installed Dagster still has the calls used; where it has not, the public, slower fallback reports instead.
 

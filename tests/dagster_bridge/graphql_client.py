@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
-from dagster._core.test_utils import in_process_test_workspace
+from dagster._core.remote_origin import InProcessCodeLocationOrigin
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
+from dagster._core.workspace.context import WorkspaceProcessContext
+from dagster._core.workspace.load_target import InProcessWorkspaceLoadTarget
 from dagster_graphql.test.utils import execute_dagster_graphql
 
 ASSET_PAGE = """
@@ -29,12 +31,19 @@ query Run($run: ID!) {
 }"""
 
 
+@contextmanager
+def ui_of(instance: dg.DagsterInstance, project: Path) -> Iterator["Ui"]:
+    """A webserver's workspace of one project, in this process."""
+    origin = InProcessCodeLocationOrigin(LoadableTargetOrigin(python_file=str(project)))
+    with WorkspaceProcessContext(instance, InProcessWorkspaceLoadTarget(origin)) as workspace:
+        yield Ui(workspace)
+
+
 class Ui:
     """The Dagster UI's view of one instance. Each question is a new request, so nothing is cached in between."""
 
-    def __init__(self, instance: dg.DagsterInstance, project: Path) -> None:
-        self._instance = instance
-        self._origin = LoadableTargetOrigin(python_file=str(project))
+    def __init__(self, workspace: WorkspaceProcessContext) -> None:
+        self._workspace = workspace
 
     def asset(self, asset_key: dg.AssetKey) -> dict:
         """What the asset page shows."""
@@ -58,10 +67,4 @@ class Ui:
         return stats["numMaterialized"], stats["numFailed"], stats["numMaterializing"]
 
     def _ask(self, query: str, variables: dict) -> dict:
-        with self._context() as context:
-            return execute_dagster_graphql(context, query, variables).data
-
-    @contextmanager
-    def _context(self) -> Iterator:
-        with in_process_test_workspace(self._instance, self._origin) as context:
-            yield context
+        return execute_dagster_graphql(self._workspace.create_request_context(), query, variables).data

@@ -1,5 +1,6 @@
 """Our event log storage against Dagster's own: the same rows, whatever fails in between."""
 
+import shutil
 import sqlite3
 import threading
 from collections import Counter
@@ -8,6 +9,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 import sqlalchemy as db
+from dagster._core.definitions.asset_checks.asset_check_evaluation import AssetCheckEvaluationPlanned
 from dagster._core.events import AssetMaterializationPlannedData, AssetObservationData, StepMaterializationData
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from sqlalchemy.engine import Connection
@@ -147,9 +149,9 @@ class CommitThatFails:
 
 
 @pytest.fixture
-def ours(tmp_path, monkeypatch):
+def ours(tmp_path, blank_home, monkeypatch):
     monkeypatch.setenv("DAGSTER_EVENT_BATCH_SIZE", "1000")
-    with instance_in(tmp_path / "home", OURS, monkeypatch) as made:
+    with instance_in(shutil.copytree(blank_home, tmp_path / "home"), OURS, monkeypatch) as made:
         run_batch(made, succeed=[], fail=[])  # so that databases exist and the next commits are the batch's own
         yield made
 
@@ -195,6 +197,24 @@ def test_planned_asset_checks_of_a_batch_are_stored_as_dagster_does(ours):
     assert [(record.run_id, record.status.value) for record in history if record.run_id == run_id] == [
         (run_id, "SUCCEEDED")
     ]
+
+
+def test_a_planned_check_that_cannot_be_stored_does_not_undo_the_batch(tmp_path, monkeypatch, caplog):
+    """The asset events are committed by then, so raising would store them twice; the loss is said, and it is small."""
+    storage = BatchSqliteEventLogStorage(str(tmp_path))
+    planned = AssetCheckEvaluationPlanned(asset_key=EXTRACTED, check_name="within_spend_ceiling")
+    event = dg.DagsterEvent(
+        TYPES.ASSET_CHECK_EVALUATION_PLANNED.value, "ingest_documents", event_specific_data=planned, step_key="ingest"
+    )
+    check = dg.EventLogEntry(None, 10, "", RUN, 1.0, "ingest", "ingest_documents", event)
+
+    def refuse(*_args):
+        raise db.exc.OperationalError("INSERT", None, sqlite3.OperationalError("database is locked"))
+
+    monkeypatch.setattr(SqliteEventLogStorage, "store_event", refuse)
+    storage.store_event_batch([*batch("planned only"), check])
+    assert partitions_in(tmp_path / "index.db") == {"a": 2}
+    assert "a planned asset check was not stored" in caplog.text
 
 
 def test_other_events_of_a_batch_go_to_dagsters_class(tmp_path):
@@ -263,3 +283,23 @@ def test_the_base_folder_may_be_left_out_or_relative(tmp_path, monkeypatch, give
     config = f"  config:\n    base_dir: {given}\n" if given else ""
     with instance_in(tmp_path / "home", OURS + config, monkeypatch) as instance:
         assert folder_of(instance) == tmp_path / lands
+
+
+def test_a_relative_base_folder_needs_dagster_home(monkeypatch):
+    """Without it nothing says where the folder is, and the working directory would be a guess."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    with pytest.raises(ValueError, match="Set DAGSTER_HOME"):
+        BatchSqliteEventLogStorage.from_config_value(None, {"base_dir": "history/runs"})
+
+
+def test_the_template_of_dagster_yaml_works_as_it_is(tmp_path, monkeypatch):
+    """Copied into any DAGSTER_HOME it gives our event log there, pools, monitoring and no telemetry."""
+    template = Path(__file__).parents[2] / "deploy" / "dagster.yaml"
+    (tmp_path / "dagster.yaml").write_text(template.read_text())
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    with dg.DagsterInstance.get() as instance:
+        assert isinstance(instance.event_log_storage, BatchSqliteEventLogStorage)
+        assert folder_of(instance) == tmp_path / "history" / "runs"
+        assert not instance.telemetry_enabled
+        assert instance.run_monitoring_settings["free_slots_after_run_end_seconds"] == 60
+        assert instance.global_op_concurrency_default_limit == 4
