@@ -79,7 +79,11 @@ class Feeder(threading.Thread):
             job = self._waiting[0]
             worker = min((w for w in self._workers if w.takes(job)), key=lambda w: len(w.jobs), default=None)
             if (worker is None or worker.jobs) and len(self._workers) < self._most:
-                worker = self._start()
+                try:
+                    worker = self._start()
+                except OSError as error:
+                    self._fail_waiting(error.strerror or "the system refused it")
+                    break
             if worker is None:
                 if self._make_room(job):
                     continue
@@ -182,10 +186,13 @@ class Feeder(threading.Thread):
         if self._failed_starts >= _FAILED_STARTS:
             lines = said.strip().splitlines()
             why = lines[-1] if lines else "it said nothing"
-            while self._waiting:
-                self._waiting.popleft().deliver(
-                    ParseFailure(Reason.INTERNAL_ERROR, f"The parser process does not start: {why}")
-                )
+            self._fail_waiting(why)
+
+    def _fail_waiting(self, why: str) -> None:
+        while self._waiting:
+            self._waiting.popleft().deliver(
+                ParseFailure(Reason.INTERNAL_ERROR, f"The parser process does not start: {why}")
+            )
 
     def _again(self, jobs: Iterable[Job], *, alone: bool = False) -> None:
         jobs = list(jobs)

