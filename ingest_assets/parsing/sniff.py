@@ -117,7 +117,7 @@ def _zip_type(content: bytes, limits: ParseLimits) -> str:
             (b"spreadsheetml", formats.XLSX),
             (b"ms-excel.", formats.XLSX),
         ):
-            if re.search(rb'ContentType="[^"]*' + re.escape(mark) + rb'[^"]*main\+xml"', types):
+            if re.search(rb'ContentType\s*=\s*"[^"]*' + re.escape(mark) + rb'[^"]*main\+xml"', types):
                 return media_type
         if b"ms-excel.sheet.binary" in types:
             return formats.XLSX  # xlsb: the same library reads it

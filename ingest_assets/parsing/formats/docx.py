@@ -11,12 +11,14 @@ from docx.oxml.parser import parse_xml
 from docx.package import Package
 from docx.parts.document import DocumentPart
 
+from ingest_assets.parsing.decode import decode
 from ingest_assets.parsing.formats.ooxml import accepted, one_line, opened, write_drawings, write_table
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
 from resources.document_state.reasons import Reason
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _HEADING_STYLE = re.compile(r"(?:heading|überschrift|titre|título) ?(\d)$|(title)$", re.IGNORECASE)
@@ -49,7 +51,7 @@ def read(source: Source, text: Text) -> None:
     if not isinstance(part, DocumentPart):
         raise Refused(Reason.MALFORMED, "It has no Word document in it.")
     text.suggest_title(part.core_properties.title)
-    body = _Body(text, _heading_levels(part))
+    body = _Body(text, _heading_levels(part), _imported(part))
     body.write(part.element.body, 0)
     for other in package.iter_parts():
         name = str(other.partname).rpartition("/")[2].removesuffix(".xml")
@@ -72,6 +74,15 @@ def _heading_levels(part: DocumentPart) -> dict[str, int]:
     return levels
 
 
+def _imported(part: DocumentPart) -> dict[str, bytes]:
+    """Relation → HTML that Word would take in when it opens the document (`altChunk`)."""
+    return {
+        key: relation.target_part.blob
+        for key, relation in part.rels.items()
+        if not relation.is_external and "html" in relation.target_part.content_type
+    }
+
+
 def _outline_level(outline: Any) -> int:
     """1 to 9; Word counts from 0, and 9 means body text."""
     value = outline.get(_W + "val", "9")
@@ -80,9 +91,10 @@ def _outline_level(outline: Any) -> int:
 
 
 class _Body:
-    def __init__(self, text: Text, levels: dict[str, int]) -> None:
+    def __init__(self, text: Text, levels: dict[str, int], imported: dict[str, bytes]) -> None:
         self._text = text
         self._levels = levels
+        self._imported = imported
         self._in_list = False
 
     def write(self, element: Any, depth: int) -> None:
@@ -96,6 +108,15 @@ class _Body:
                 self._write_table(child, depth)
             elif child.tag in _WRAPPERS:
                 self.write(child, depth + 1)
+            elif child.tag == _W + "altChunk":
+                self._write_import(child.get(_R + "id"))
+
+    def _write_import(self, relation: str) -> None:
+        from ingest_assets.parsing.formats.html import write_html
+
+        decoded = decode(self._imported.get(relation, b""))
+        if decoded is not None:
+            write_html(decoded.text, self._text)
 
     def _write_paragraph(self, paragraph: Any, depth: int) -> None:
         words = "".join(_words(paragraph)).strip()
