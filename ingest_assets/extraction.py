@@ -1,5 +1,6 @@
 """The first phase for a group of documents: read, parse, chunk, extract, keep the artifact."""
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
 from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash, short_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult
-from resources.document_state.model import DocStatus, Status
+from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
 from resources.extractor.extractor import Extractor
 
@@ -27,6 +28,16 @@ class Extraction(msgspec.Struct):
     reason: Reason | None = None
     error: str = ""
     seconds: float = 0.0
+
+
+class BegunExtraction:
+    """A group that is being read and parsed while somebody else does something else."""
+
+    def __init__(self, docs: Sequence[DocStatus]) -> None:
+        self.docs = docs
+        self.extractions: dict[str, Extraction] = {}
+        self.outcomes: list[tuple[str, ParsedDocument | ParseFailure]] = []
+        self.parsed: asyncio.Future[None] | None = None
 
 
 class ExtractionStage:
@@ -48,22 +59,35 @@ class ExtractionStage:
         self._config_parts = config_parts
         self._max_file_bytes = max_file_bytes
 
-    async def extract(self, docs: Sequence[DocStatus], *, force: bool) -> list[Extraction]:
-        """Extract a group; one result for each document, in order. Artifacts are durable when this returns.
+    def begin(self, docs: Sequence[DocStatus], *, force: bool) -> "BegunExtraction":
+        """Start reading and parsing a group of claimed documents, in threads and child processes of their own.
 
         Args:
             docs: claimed documents.
             force: extract although content and configuration are as at the last extraction.
         """
-        found: dict[str, Extraction] = {}
-        for document_id, outcome in self._pool.parse_many(self._read(docs, found, force=force)):
-            await self._finish(found[document_id], outcome)
-        done = [found[doc.document_id] for doc in docs]
+        begun = BegunExtraction(docs)
+        begun.parsed = asyncio.get_running_loop().run_in_executor(None, self._parse, begun, force)
+        return begun
+
+    async def finish(self, begun: "BegunExtraction") -> list[Extraction]:
+        """Chunks and entries of a begun group; one result for each document, in order.
+
+        Artifacts are durable when this returns.
+        """
+        if begun.parsed is not None:
+            await begun.parsed
+        for document_id, outcome in begun.outcomes:
+            await self._finish(begun.extractions[document_id], outcome)
+        done = [begun.extractions[doc.document_id] for doc in begun.docs]
         fresh = [extraction for extraction in done if extraction.artifact is not None]
         keys = self._artifacts.put_many([extraction.artifact for extraction in fresh if extraction.artifact])
         for extraction, key in zip(fresh, keys, strict=True):
             extraction.artifact_key = key
         return done
+
+    def _parse(self, begun: "BegunExtraction", force: bool) -> None:
+        begun.outcomes.extend(self._pool.parse_many(self._read(begun.docs, begun.extractions, force=force)))
 
     def _read(
         self, docs: Sequence[DocStatus], found: dict[str, Extraction], *, force: bool
@@ -119,8 +143,3 @@ def artifact_hash(artifact: Artifact) -> str:
     """Hash of chunk set, places and entries: what a store's content depends on, and no configuration."""
     places = msgspec.json.encode([chunk.place for chunk in artifact.chunks])
     return short_hash(artifact.chunkset_hash, artifact.title, places, *(entry.entry_id for entry in artifact.entries))
-
-
-def was_extracted(doc: DocStatus) -> bool:
-    """Whether the record already points to the outcome of a completed extraction."""
-    return doc.extraction.status is Status.COMPLETED and bool(doc.artifact)

@@ -5,22 +5,21 @@ artifacts are durable before a record points to them, a store is written before 
 after the records they speak of. Wherever the process dies, `sensors/interrupted_runs` finds all of it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Protocol
 
 import msgspec
 
 from ingest_assets.building import BuildStage, Built
-from ingest_assets.extraction import Extraction, ExtractionStage, artifact_hash
+from ingest_assets.extraction import BegunExtraction, Extraction, ExtractionStage, artifact_hash
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_source.document_ids import shown_key
 from resources.document_state import transitions
 from resources.document_state.document_state_store import Change, DocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import DocumentResult, Outcome
-from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Status
+from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Action, action_for
 from resources.document_state.transitions import RetryPolicy
@@ -74,6 +73,16 @@ class Selection(msgspec.Struct, frozen=True):
     wants: Callable[[DocStatus], bool] = lambda _: True
 
 
+class _Batch:
+    """A group of claimed documents on its way, and reports of those that were not claimed."""
+
+    def __init__(self) -> None:
+        self.docs: list[DocStatus] = []
+        self.reports: list[DocumentReport] = []
+        self.artifacts: dict[str, Artifact] = {}
+        self.extraction: BegunExtraction | None = None
+
+
 class IngestRun:
     """One batch after the other through the stages, as one worker."""
 
@@ -89,6 +98,7 @@ class IngestRun:
         reporter: Reporter,
         group: int,
     ) -> None:
+        """Put the parts together; `group` is how many documents are written together, and half of what is held."""
         self._state = state
         self._artifacts = artifacts
         self._extraction = extraction
@@ -98,61 +108,99 @@ class IngestRun:
         self._selection = selection
         self._reporter = reporter
         self._group = group
+        self._held: list[str] = []
 
     async def pull(self, limit: int) -> None:
-        """Claim due documents and do them, until `limit` are done or nothing is due."""
-        done = 0
-        while done < limit:
-            wanted = min(self._group, limit - done)
+        """Claim due documents and do them, until `limit` are claimed or nothing is due."""
+        await self._work(self._due(limit))
+
+    async def work_on(self, document_ids: Sequence[str]) -> None:
+        """Do these documents, group by group."""
+        await self._work(self._listed(document_ids))
+
+    async def _due(self, limit: int) -> AsyncIterator[_Batch]:
+        claimed = 0
+        while claimed < limit:
+            wanted = min(self._group, limit - claimed)
             # Other workers read the same list: looking further down finds what they have not claimed.
             due = await self._state.list_due(utc_now(), wanted * 4)
             if not due:
                 return
-            reports = await self._work_on(due, wanted)
-            done += sum(report.result.status is not Outcome.BUSY for report in reports)
+            batch = await self._claim(due, wanted)
+            claimed += len(batch.docs) + len(batch.reports)
+            yield batch
 
-    async def work_on(self, document_ids: Sequence[str]) -> None:
-        """Do these documents, group by group."""
-        remaining = iter(document_ids)
-        while group := list(islice(remaining, self._group)):
-            await self._work_on(group, len(group))
+    async def _listed(self, document_ids: Sequence[str]) -> AsyncIterator[_Batch]:
+        for start in range(0, len(document_ids), self._group):
+            group = document_ids[start : start + self._group]
+            yield await self._claim(group, len(group))
 
-    async def _work_on(self, document_ids: Sequence[str], limit: int) -> list[DocumentReport]:
-        held: list[DocStatus] = []
+    async def _work(self, batches: AsyncIterator[_Batch]) -> None:
+        """Take batches through their stages. While one is written and reported, the next is already being parsed."""
+        begun: _Batch | None = None
         try:
-            reports = await self._claim(document_ids, limit, held)
-            reports += await self._process(held)
-            await self._reporter.group_done(reports)
+            async for batch in batches:
+                self._begin(batch)
+                if begun is not None:
+                    await self._finish(begun)
+                begun = batch
+            if begun is not None:
+                await self._finish(begun)
         except BaseException:
-            await self._release([doc.document_id for doc in held])
+            await self._release()
             raise
-        if held:
-            await self._worker.hold(())
-        return reports
 
-    async def _claim(self, document_ids: Sequence[str], limit: int, held: list[DocStatus]) -> list[DocumentReport]:
-        """Claim up to `limit` of these documents into `held`; report those that need nothing or are not to be had."""
+    def _begin(self, batch: _Batch) -> None:
+        kept = {doc.document_id for doc in batch.docs if _is_extracted(doc)}
+        if kept:
+            found = self._artifacts.get_many([doc.artifact for doc in batch.docs if doc.document_id in kept])
+            batch.artifacts = {
+                doc.document_id: found[doc.artifact]
+                for doc in batch.docs
+                if doc.artifact in found and doc.document_id in kept
+            }
+        to_extract = [
+            doc for doc in batch.docs if doc.presence is Presence.PRESENT and doc.document_id not in batch.artifacts
+        ]
+        if to_extract:
+            batch.extraction = self._extraction.begin(to_extract, force=self._selection.force)
+
+    async def _finish(self, batch: _Batch) -> None:
+        reports = batch.reports
+        gone = [doc for doc in batch.docs if doc.presence is not Presence.PRESENT]
+        if gone:
+            reports += await self._remove(gone)
+        if len(gone) < len(batch.docs):
+            reports += await self._ingest([doc for doc in batch.docs if doc.presence is Presence.PRESENT], batch)
+        await self._reporter.group_done(reports)
+        if batch.docs:
+            self._held = [key for key in self._held if key not in {doc.document_id for doc in batch.docs}]
+            await self._worker.hold(self._held)
+
+    async def _claim(self, document_ids: Sequence[str], limit: int) -> _Batch:
+        """Claim up to `limit` of these documents; report those that need nothing or are not to be had."""
         known = await self._state.get_many(document_ids)
-        reports: list[DocumentReport] = []
+        batch = _Batch()
         wanted: list[DocStatus] = []
         for document_id in document_ids:
             doc = known.get(document_id)
             if doc is None:
-                reports.append(self._unknown(document_id))
+                batch.reports.append(self._unknown(document_id))
             elif doc.claim is not None or not self._selection.wants(doc):
-                reports.append(self._report(doc, Outcome.BUSY))
+                batch.reports.append(self._report(doc, Outcome.BUSY))
             elif self._is_complete(doc):
-                reports.append(self._unchanged(doc))
+                batch.reports.append(self._unchanged(doc))
             elif len(wanted) < limit:
                 wanted.append(doc)
         if wanted:
-            await self._worker.hold([doc.document_id for doc in wanted])
+            self._held += [doc.document_id for doc in wanted]
+            await self._worker.hold(self._held)
             now = utc_now()
             claimed = await self._state.set_many([(self._claimed(doc, now), doc) for doc in wanted])
-            held.extend(doc for doc in claimed if doc is not None)
+            batch.docs = [doc for doc in claimed if doc is not None]
             lost = [doc for doc, won in zip(wanted, claimed, strict=True) if won is None]
-            reports += [self._report(doc, Outcome.BUSY) for doc in lost]
-        return reports
+            batch.reports += [self._report(doc, Outcome.BUSY) for doc in lost]
+        return batch
 
     def _claimed(self, doc: DocStatus, now: datetime) -> DocStatus:
         extract = action_for(doc, force=self._selection.force) is Action.EXTRACT
@@ -167,35 +215,18 @@ class IngestRun:
             return not any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
         return action is None
 
-    async def _process(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
-        """Take claimed documents through their stages; every one of them is published when this returns."""
-        gone = [doc for doc in docs if action_for(doc) is Action.REMOVE]
-        present = [doc for doc in docs if action_for(doc) is not Action.REMOVE]
-        reports = await self._remove(gone) if gone else []
-        if present:
-            reports += await self._ingest(present)
-        return reports
-
-    async def _ingest(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
-        artifacts = await self._kept_artifacts(docs)
-        to_extract = [doc for doc in docs if doc.document_id not in artifacts]
-        extractions = await self._extraction.extract(to_extract, force=self._selection.force) if to_extract else []
+    async def _ingest(self, docs: Sequence[DocStatus], batch: _Batch) -> list[DocumentReport]:
+        extractions = await self._extraction.finish(batch.extraction) if batch.extraction else []
         by_id = {extraction.doc.document_id: extraction for extraction in extractions}
         published, reports = await self._publish_extractions(extractions)
-        to_build = [doc for doc in docs if doc.document_id in artifacts] + published
-        artifacts |= {
+        to_build = [doc for doc in docs if doc.document_id not in by_id] + published
+        artifacts = batch.artifacts | {
             extraction.doc.document_id: extraction.artifact for extraction in extractions if extraction.artifact
         }
         missing = [doc for doc in to_build if doc.document_id not in artifacts and self._needs_build(doc)]
         loaded = self._artifacts.get_many([doc.artifact for doc in missing])
         artifacts |= {doc.document_id: loaded[doc.artifact] for doc in missing if doc.artifact in loaded}
         return reports + await self._build(to_build, artifacts, by_id)
-
-    async def _kept_artifacts(self, docs: Sequence[DocStatus]) -> dict[str, Artifact]:
-        """The artifacts of documents that only need to be built; a document whose artifact is lost is extracted."""
-        to_build = [doc for doc in docs if doc.extraction.status is Status.COMPLETED]
-        found = self._artifacts.get_many([doc.artifact for doc in to_build])
-        return {doc.document_id: found[doc.artifact] for doc in to_build if doc.artifact in found}
 
     async def _publish_extractions(
         self, extractions: Sequence[Extraction]
@@ -332,9 +363,9 @@ class IngestRun:
     async def _publish(self, changes: Sequence[Change]) -> list[DocStatus | None]:
         return await self._state.set_many(changes) if changes else []
 
-    async def _release(self, document_ids: Sequence[str]) -> None:
+    async def _release(self) -> None:
         """Give back what is still ours, so that another run can take it at once."""
-        docs = (await self._state.get_many(document_ids)).values()
+        docs = (await self._state.get_many(self._held)).values()
         now = utc_now()
         ours = [doc for doc in docs if doc.claim is not None and doc.claim.worker_id == self._worker.worker_id]
         await self._publish([(transitions.released(doc, now), doc) for doc in ours])
@@ -369,3 +400,8 @@ class IngestRun:
             round(seconds, 3),
         )
         return DocumentReport(doc, result)
+
+
+def _is_extracted(doc: DocStatus) -> bool:
+    """Whether a claimed document only needs to be built."""
+    return doc.presence is Presence.PRESENT and doc.extraction.status is Status.COMPLETED

@@ -69,12 +69,11 @@ class Artifact(msgspec.Struct, frozen=True):
 
 def short_hash(*parts: str | bytes) -> str:
     """32 hex digits of SHA-256 over length-prefixed parts, so that ("ab", "c") and ("a", "bc") differ."""
-    digest = hashlib.sha256()
+    framed: list[bytes] = []
     for part in parts:
         raw = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        digest.update(len(raw).to_bytes(8, "big"))
-        digest.update(raw)
-    return digest.hexdigest()[:32]
+        framed += (len(raw).to_bytes(8, "big"), raw)
+    return hashlib.sha256(b"".join(framed)).hexdigest()[:32]
 
 
 def chunks_of(document_id: str, pieces: Iterable[Piece]) -> tuple[Chunk, ...]:

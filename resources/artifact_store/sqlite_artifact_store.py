@@ -110,10 +110,12 @@ class SqliteArtifactStore(ArtifactStore):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
+            connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            # SQLite ends the transaction by itself where the disk is full.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
-        connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

@@ -27,6 +27,8 @@ def shown_key(uri: str) -> str:
     """The key as text for people: bytes that are no UTF-8 and characters that could mislead stay percent-encoded."""
     encoded = uri.partition(":")[2]
     text = unquote(encoded, errors="strict") if _is_utf8(encoded) else unquote(encoded, errors="backslashreplace")
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "".join(f"%{byte:02X}" for byte in c.encode()) for c in text)
 
 

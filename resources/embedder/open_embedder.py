@@ -5,12 +5,14 @@
 | `wordllama` | static word vectors, 256 dimensions, weights inside the wheel |
 | `hash` | hashes, 64 dimensions: no meaning, for tests and benchmarks |
 
-More can be added by packages that name an `Embedder` class in the entry point group `ingest_assets.embedders`.
+`module:Class` names a class of your own. More can be added by packages that name an `Embedder` class in the entry point
+group `ingest_assets.embedders`.
 """
 
 from importlib.metadata import EntryPoint, entry_points
 
 from resources.embedder.embedder import Embedder, EmbedderStamp
+from resources.own_class import own_class
 
 GROUP = "ingest_assets.embedders"
 _BUILT_IN = (
@@ -42,6 +44,11 @@ def stamp_of(name: str) -> EmbedderStamp:
 
 
 def _class_of(name: str) -> type[Embedder]:
+    if ":" in name:
+        try:
+            return own_class(name, Embedder)  # type: ignore[type-abstract]
+        except LookupError as error:
+            raise UnknownEmbedderError(str(error)) from error
     # Built-in names stand last, so that no package can take their place unnoticed.
     known = {entry.name: entry for entry in (*entry_points(group=GROUP), *_BUILT_IN)}
     if name not in known:

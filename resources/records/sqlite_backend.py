@@ -17,6 +17,7 @@ FORMAT_VERSION = 1
 BUSY_TIMEOUT_SECONDS = 30.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_BEFORE_EVERYTHING = -(1 << 63)
 
 
 class SqliteBackend(RecordBackend):
@@ -59,7 +60,7 @@ class SqliteBackend(RecordBackend):
         return keys
 
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
-        start = (_micros(after.due_at), after.key) if after else (-1, "")
+        start = (_micros(after.due_at), after.key) if after else (_BEFORE_EVERYTHING, "")
         with self._errors():
             rows = self._connection.execute(sql.LIST_DUE, (kind, _micros(now), *start, limit)).fetchall()
         return [DueKey(_moment(due), key) for due, key in rows]
@@ -113,10 +114,12 @@ class SqliteBackend(RecordBackend):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
+            connection.execute("COMMIT")
         except BaseException:
-            connection.execute("ROLLBACK")
+            # SQLite ends the transaction by itself where the disk is full.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
             raise
-        connection.execute("COMMIT")
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
