@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -155,7 +155,7 @@ class Settings(_Section):
     @cached_property
     def state_uri(self) -> str:
         """The state store's URI; a relative path in it counts from the configuration's folder."""
-        return self.document_state_store or f"sqlite:///{self.data_path}/state.db"
+        return self.document_state_store or f"sqlite:///{quote(str(self.data_path))}/state.db"
 
     @property
     def dagster_home(self) -> Path:

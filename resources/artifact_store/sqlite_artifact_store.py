@@ -17,6 +17,7 @@ import zstandard
 
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore, ArtifactStoreError
+from resources.records.sqlite_wal import use_wal
 
 FORMAT_VERSION = 1
 _SCHEMA = (
@@ -28,6 +29,7 @@ _GET = "SELECT key, body FROM artifacts WHERE key IN (SELECT value FROM json_eac
 _WRITE_HINT = "INSERT INTO hints(name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 _READ_HINT = "SELECT value FROM hints WHERE name = ?"
 _LARGEST_BODY = 1 << 30
+_PATIENCE_SECONDS = 30.0
 
 
 class SqliteArtifactStore(ArtifactStore):
@@ -89,8 +91,18 @@ class SqliteArtifactStore(ArtifactStore):
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with contextlib.suppress(FileExistsError):
             os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        connection = sqlite3.connect(self._path, timeout=30, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode=WAL")
+        connection = sqlite3.connect(
+            self._path, timeout=_PATIENCE_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        use_wal(connection, _PATIENCE_SECONDS)
         # A record must never outlive the artifact it points to, not even in a power cut: each commit is synced.
         connection.execute("PRAGMA synchronous=FULL")
         found = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -102,7 +114,6 @@ class SqliteArtifactStore(ArtifactStore):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={FORMAT_VERSION}")
             connection.execute("COMMIT")
-        return connection
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from resources.records import sqlite_queries as sql
 from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError, RecordBackend
 from resources.records.record import DueKey, Record, Stamp, Write
+from resources.records.sqlite_wal import use_wal
 
 FORMAT_VERSION = 1
 BUSY_TIMEOUT_SECONDS = 30.0
@@ -91,12 +92,19 @@ class SqliteBackend(RecordBackend):
         connection = sqlite3.connect(
             self.path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA journal_mode=WAL")
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        use_wal(connection, BUSY_TIMEOUT_SECONDS)
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA mmap_size=268435456")
         found = connection.execute("PRAGMA user_version").fetchone()[0]
         if found > FORMAT_VERSION:
-            connection.close()
             raise BackendCorruptError(
                 self.uri, f"has format {found}, this version reads up to {FORMAT_VERSION}. Upgrade ingest-assets."
             )
@@ -106,7 +114,6 @@ class SqliteBackend(RecordBackend):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={FORMAT_VERSION}")
             connection.execute("COMMIT")
-        return connection
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -4,11 +4,13 @@
 |---|---|---|
 | `memory://` | a dict | tests |
 | `sqlite:///relative/or//absolute/path` | one SQLite file | one machine, many processes; the default |
+
+Characters a URI gives a meaning (`?`, `#`, `%`) are percent-encoded in a path.
 """
 
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from resources.records.backend import RecordBackend
 
@@ -46,7 +48,7 @@ def _open_sqlite(uri: str, base: Path) -> RecordBackend:
     parts = urlsplit(uri)
     if parts.netloc or parts.query or parts.fragment or len(parts.path) < 2:  # noqa: PLR2004 - "/" and a name
         raise ValueError(f"'{uri}': write sqlite:///path; it takes no host and no option.")
-    return SqliteBackend(base / parts.path[1:])
+    return SqliteBackend(base / unquote(parts.path[1:]))
 
 
 _OPENERS: dict[str, Callable[[str, Path], RecordBackend]] = {"memory": _open_memory, "sqlite": _open_sqlite}
