@@ -77,6 +77,9 @@ class BuildStage:
             results = self._store.remove([Removal(doc.document_id, doc.token) for doc in docs])
         except StoreError as error:
             return _all_failed(docs, error)
+        except Exception as error:
+            _logger.exception("Store '%s', removing %d documents", self._store.slug, len(docs))
+            return _all_failed(docs, error)
         return {result.document_id: _built(result) for result in results}
 
     def _builds(self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact]) -> list[DocumentBuild]:

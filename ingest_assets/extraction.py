@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,6 +15,8 @@ from resources.document_source.document_source import DocumentSource, ReadError,
 from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
 from resources.extractor.extractor import Extractor
+
+_logger = logging.getLogger(__name__)
 
 
 class Extraction(msgspec.Struct):
@@ -126,7 +129,13 @@ class ExtractionStage:
             return
         document_id = extraction.doc.document_id
         chunks = chunks_of(document_id, outcome.pieces)
-        entries = await self._extractor.extract(document_id, chunks)
+        try:
+            entries = await self._extractor.extract(document_id, chunks)
+        except Exception as error:
+            # One document must not stop its neighbours.
+            _logger.exception("Extractor '%s', document '%s'", self._extractor.name, document_id)
+            extraction.reason, extraction.error = Reason.INTERNAL_ERROR, str(error)
+            return
         extraction.artifact = Artifact(
             document_id,
             outcome.title,

@@ -131,8 +131,9 @@ class IngestRun:
             yield batch
 
     async def _listed(self, document_ids: Sequence[str]) -> AsyncIterator[_Batch]:
-        for start in range(0, len(document_ids), self._group):
-            group = document_ids[start : start + self._group]
+        once = list(dict.fromkeys(document_ids))
+        for start in range(0, len(once), self._group):
+            group = once[start : start + self._group]
             yield await self._claim(group, len(group))
 
     async def _work(self, batches: AsyncIterator[_Batch]) -> None:
@@ -140,7 +141,7 @@ class IngestRun:
         begun: _Batch | None = None
         try:
             async for batch in batches:
-                self._begin(batch)
+                await self._begin(batch)
                 if begun is not None:
                     await self._finish(begun)
                 begun = batch
@@ -150,20 +151,31 @@ class IngestRun:
             await self._release()
             raise
 
-    def _begin(self, batch: _Batch) -> None:
-        kept = {doc.document_id for doc in batch.docs if _is_extracted(doc)}
-        if kept:
-            found = self._artifacts.get_many([doc.artifact for doc in batch.docs if doc.document_id in kept])
-            batch.artifacts = {
-                doc.document_id: found[doc.artifact]
-                for doc in batch.docs
-                if doc.artifact in found and doc.document_id in kept
-            }
+    async def _begin(self, batch: _Batch) -> None:
+        await self._load_artifacts(batch)
         to_extract = [
             doc for doc in batch.docs if doc.presence is Presence.PRESENT and doc.document_id not in batch.artifacts
         ]
         if to_extract:
             batch.extraction = self._extraction.begin(to_extract, force=self._selection.force)
+
+    async def _load_artifacts(self, batch: _Batch) -> None:
+        """The artifacts of documents that only need to be built; one whose artifact is lost is to be extracted."""
+        extracted = [doc for doc in batch.docs if _is_extracted(doc)]
+        found = self._artifacts.get_many([doc.artifact for doc in extracted])
+        batch.artifacts = {doc.document_id: found[doc.artifact] for doc in extracted if doc.artifact in found}
+        now = utc_now()
+        lost = {
+            doc.document_id: (transitions.artifact_lost(doc, now), doc)
+            for doc in extracted
+            if doc.document_id not in batch.artifacts
+        }
+        stored = dict(zip(lost, await self._publish(list(lost.values())), strict=True))
+        taken_over = {key for key, doc in stored.items() if doc is None}
+        batch.reports += [self._report(lost[key][1], Outcome.BUSY) for key in taken_over]
+        await self._let_go(taken_over)
+        renewed = [stored.get(doc.document_id, doc) for doc in batch.docs]
+        batch.docs = [doc for doc in renewed if doc is not None]
 
     async def _finish(self, batch: _Batch) -> None:
         reports = batch.reports
@@ -173,8 +185,12 @@ class IngestRun:
         if len(gone) < len(batch.docs):
             reports += await self._ingest([doc for doc in batch.docs if doc.presence is Presence.PRESENT], batch)
         await self._reporter.group_done(reports)
-        if batch.docs:
-            self._held = [key for key in self._held if key not in {doc.document_id for doc in batch.docs}]
+        await self._let_go({doc.document_id for doc in batch.docs})
+
+    async def _let_go(self, document_ids: set[str]) -> None:
+        """Nothing of these is held or owed any more."""
+        if document_ids:
+            self._held = [key for key in self._held if key not in document_ids]
             await self._worker.hold(self._held)
 
     async def _claim(self, document_ids: Sequence[str], limit: int) -> _Batch:
@@ -200,6 +216,7 @@ class IngestRun:
             batch.docs = [doc for doc in claimed if doc is not None]
             lost = [doc for doc, won in zip(wanted, claimed, strict=True) if won is None]
             batch.reports += [self._report(doc, Outcome.BUSY) for doc in lost]
+            await self._let_go({doc.document_id for doc in lost})
         return batch
 
     def _claimed(self, doc: DocStatus, now: datetime) -> DocStatus:
@@ -217,16 +234,24 @@ class IngestRun:
 
     async def _ingest(self, docs: Sequence[DocStatus], batch: _Batch) -> list[DocumentReport]:
         extractions = await self._extraction.finish(batch.extraction) if batch.extraction else []
+        kept, extractions = await self._kept_artifacts(extractions)
         by_id = {extraction.doc.document_id: extraction for extraction in extractions}
         published, reports = await self._publish_extractions(extractions)
         to_build = [doc for doc in docs if doc.document_id not in by_id] + published
-        artifacts = batch.artifacts | {
-            extraction.doc.document_id: extraction.artifact for extraction in extractions if extraction.artifact
-        }
-        missing = [doc for doc in to_build if doc.document_id not in artifacts and self._needs_build(doc)]
-        loaded = self._artifacts.get_many([doc.artifact for doc in missing])
-        artifacts |= {doc.document_id: loaded[doc.artifact] for doc in missing if doc.artifact in loaded}
+        artifacts = batch.artifacts | kept
+        artifacts |= {key: extraction.artifact for key, extraction in by_id.items() if extraction.artifact}
         return reports + await self._build(to_build, artifacts, by_id)
+
+    async def _kept_artifacts(self, extractions: list[Extraction]) -> tuple[dict[str, Artifact], list[Extraction]]:
+        """The artifacts that stores need of unchanged documents; a document whose artifact is lost is extracted anew."""
+        reused = [found.doc for found in extractions if found.unchanged and self._needs_build(found.doc)]
+        kept = self._artifacts.get_many([doc.artifact for doc in reused])
+        lost = [doc for doc in reused if doc.artifact not in kept]
+        if lost:
+            begun = self._extraction.begin(lost, force=True)
+            again = {found.doc.document_id: found for found in await self._extraction.finish(begun)}
+            extractions = [again.get(found.doc.document_id, found) for found in extractions]
+        return {doc.document_id: kept[doc.artifact] for doc in reused if doc.artifact in kept}, extractions
 
     async def _publish_extractions(
         self, extractions: Sequence[Extraction]
@@ -304,6 +329,9 @@ class IngestRun:
             [(transitions.built(doc, links[doc.document_id], now, self._policy), doc) for doc in mine]
         )
         reports = [self._report(doc, Outcome.BUSY) for doc in docs if doc.document_id in fenced]
+        # Usually somebody else has it by now, and this is refused. If the store is ahead of a state that was lost or
+        # restored, the next claims catch up: each has a larger token.
+        await self._publish([(transitions.released(doc, now), doc) for doc in docs if doc.document_id in fenced])
         for doc, published in zip(mine, stored, strict=True):
             self._reporter.document_done()
             extraction = extractions.get(doc.document_id)
@@ -341,12 +369,7 @@ class IngestRun:
             outcomes = stage.remove([doc for doc in docs if slug in doc.links])
             failed |= {key: built for key, built in outcomes.items() if built.reason is not None or built.fenced}
         now = utc_now()
-        stored = await self._publish(
-            [
-                (transitions.released(doc, now) if doc.document_id in failed else transitions.removed(doc, now), doc)
-                for doc in docs
-            ]
-        )
+        stored = await self._publish([(self._removed(doc, failed.get(doc.document_id), now), doc) for doc in docs])
         reports = []
         for doc, published in zip(docs, stored, strict=True):
             self._reporter.document_done()
@@ -359,6 +382,13 @@ class IngestRun:
                 gone = published is not None and built is None
                 reports.append(self._report(published or doc, Outcome.REMOVED if gone else Outcome.BUSY))
         return reports
+
+    def _removed(self, doc: DocStatus, failed: Built | None, now: datetime) -> DocStatus:
+        if failed is None:
+            return transitions.removed(doc, now)
+        if failed.reason is None:
+            return transitions.released(doc, now)
+        return transitions.removal_failed(doc, now, self._policy)
 
     async def _publish(self, changes: Sequence[Change]) -> list[DocStatus | None]:
         return await self._state.set_many(changes) if changes else []

@@ -4,6 +4,7 @@ Each function takes a record and gives the next one; nothing here reads or write
 derived from the links whenever one of them, the extraction or the claim changes.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -54,7 +55,17 @@ class RetryPolicy(msgspec.Struct, frozen=True):
         """When to try again by ourselves after the `attempts`-th failure, or None."""
         if reason.remedy is not Remedy.MAY_HEAL or attempts >= self.max_attempts:
             return None
-        return now + min(self.first_pause * self.factor ** (attempts - 1), self.longest_pause)
+        return now + self._pause(attempts)
+
+    def next_removal_at(self, attempts: int, now: datetime) -> datetime:
+        """When to try a removal again: without end, for what is gone from its source must not stay findable."""
+        return now + self._pause(attempts)
+
+    def _pause(self, attempts: int) -> timedelta:
+        try:
+            return min(self.first_pause * self.factor ** (attempts - 1), self.longest_pause)
+        except OverflowError:
+            return self.longest_pause
 
 
 def check_transition(old: DocStatus | None, new: DocStatus) -> None:
@@ -104,7 +115,8 @@ def content_changed(
 
 def vanished(doc: DocStatus, now: datetime) -> DocStatus:
     """Its source no longer has it: it is to be removed from every store."""
-    return _derived(doc, now, presence=Presence.VANISHED, claim=None)
+    build = msgspec.structs.replace(doc.build, attempts=0, next_attempt_at=None)
+    return _derived(doc, now, presence=Presence.VANISHED, build=build, claim=None)
 
 
 def claimed(doc: DocStatus, worker_id: str, run_id: str, now: datetime, *, extract: bool) -> DocStatus:
@@ -174,6 +186,12 @@ def extracted(
     )
 
 
+def artifact_lost(doc: DocStatus, now: datetime) -> DocStatus:
+    """What extraction produced is gone: whoever has claimed it for the build extracts it again."""
+    extraction = PhaseState(Status.IN_PROGRESS, now, attempts=doc.extraction.attempts, parts=doc.extraction.parts)
+    return _derived(doc, now, extraction=extraction, artifact="")
+
+
 def extracted_as_before(doc: DocStatus, now: datetime, content_version: str) -> DocStatus:
     """It was read again, and neither its content nor the configuration differs from the last extraction."""
     completed = PhaseState(Status.COMPLETED, now, parts=doc.extraction.parts, run_id=doc.last_run_id)
@@ -225,16 +243,23 @@ def mark_failed(doc: DocStatus, store: str, reason: Reason, error: str, run_id: 
 def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, policy: RetryPolicy) -> DocStatus:
     """The build ended with these links renewed; the claim ends."""
     build = doc.build
-    failed = [link for link in links.values() if link.state is LinkState.FAILED]
-    if failed:
-        reason = failed[0].reason or Reason.STORE_UNAVAILABLE
+    known = {**doc.links, **links}
+    failed = [known[slug] for slug in doc.due_in if slug in known and known[slug].state is LinkState.FAILED]
+    if any(link.state is LinkState.FAILED for link in links.values()):
         attempts = build.attempts + 1
         build = msgspec.structs.replace(
-            build, attempts=attempts, next_attempt_at=policy.next_attempt_at(reason, attempts, now)
+            build, attempts=attempts, next_attempt_at=_next_attempt_at(failed, attempts, now, policy)
         )
-    else:
+    elif not failed:
         build = msgspec.structs.replace(build, attempts=0, next_attempt_at=None)
-    return _derived(doc, now, links={**doc.links, **links}, build=build, claim=None)
+    return _derived(doc, now, links=known, build=build, claim=None)
+
+
+def removal_failed(doc: DocStatus, now: datetime, policy: RetryPolicy) -> DocStatus:
+    """A store could not be rid of it; the claim ends, and it is tried again after a pause."""
+    attempts = doc.build.attempts + 1
+    build = msgspec.structs.replace(doc.build, attempts=attempts, next_attempt_at=policy.next_removal_at(attempts, now))
+    return _derived(doc, now, build=build, claim=None)
 
 
 def removed(doc: DocStatus, now: datetime) -> DocStatus:
@@ -260,13 +285,21 @@ def due_at(doc: DocStatus) -> datetime | None:
     if doc.claim is not None or doc.presence is Presence.DELETED:
         return None
     if doc.presence is not Presence.PRESENT:
-        return doc.updated_at
+        return doc.build.next_attempt_at or doc.updated_at
     for phase in (doc.extraction, doc.build):
         if phase.status is Status.PENDING:
             return phase.changed_at
         if phase.status is Status.FAILED:
             return phase.next_attempt_at
     return None
+
+
+def _next_attempt_at(
+    failed: Sequence[DocumentStoreLink], attempts: int, now: datetime, policy: RetryPolicy
+) -> datetime | None:
+    """The build is tried again if that can help at one of the stores, whatever the others need."""
+    times = [policy.next_attempt_at(link.reason or Reason.STORE_UNAVAILABLE, attempts, now) for link in failed]
+    return min((time for time in times if time is not None), default=None)
 
 
 def _derived(doc: DocStatus, now: datetime, **changes: object) -> DocStatus:

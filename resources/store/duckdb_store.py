@@ -44,7 +44,7 @@ class DuckDBConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     path: str
     lock_timeout: float = 30.0
-    memory_limit: str = "256MB"
+    memory_limit: str = "128MB"
 
 
 class DuckDBStore(Store):
@@ -54,7 +54,7 @@ class DuckDBStore(Store):
     Config: ClassVar[type[msgspec.Struct]] = DuckDBConfig
 
     def __init__(
-        self, slug: str, path: Path, stamp: EmbedderStamp, *, lock_timeout: float = 30.0, memory_limit: str = "256MB"
+        self, slug: str, path: Path, stamp: EmbedderStamp, *, lock_timeout: float = 30.0, memory_limit: str = "128MB"
     ) -> None:
         super().__init__(slug, stamp)
         self._file = DuckDBFile(slug, path, self._create, lock_timeout=lock_timeout, memory_limit=memory_limit)
