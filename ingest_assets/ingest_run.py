@@ -29,6 +29,10 @@ from resources.document_state.workers import Worker
 _SKIPPING = frozenset({Reason.UNSUPPORTED_TYPE})
 
 
+# Documents of a group are in memory together, several times over as text, chunks and vectors.
+_GROUP_BYTES = 16 * 1024 * 1024
+
+
 class DocumentReport(msgspec.Struct, frozen=True):
     """What a run made of one document: the record as published, for Dagster, and the result, for the job.
 
@@ -74,10 +78,11 @@ class Selection(msgspec.Struct, frozen=True):
 
 
 class _Batch:
-    """A group of claimed documents on its way, and reports of those that were not claimed."""
+    """A group of claimed documents on its way, reports of those that need none, and ids left for the next group."""
 
     def __init__(self) -> None:
         self.docs: list[DocStatus] = []
+        self.left: list[str] = []
         self.reports: list[DocumentReport] = []
         self.artifacts: dict[str, Artifact] = {}
         self.extraction: BegunExtraction | None = None
@@ -131,10 +136,11 @@ class IngestRun:
             yield batch
 
     async def _listed(self, document_ids: Sequence[str]) -> AsyncIterator[_Batch]:
-        once = list(dict.fromkeys(document_ids))
-        for start in range(0, len(once), self._group):
-            group = once[start : start + self._group]
-            yield await self._claim(group, len(group))
+        remaining = list(dict.fromkeys(document_ids))
+        while remaining:
+            batch = await self._claim(remaining[: self._group], self._group)
+            remaining = batch.left + remaining[self._group :]
+            yield batch
 
     async def _work(self, batches: AsyncIterator[_Batch]) -> None:
         """Take batches through their stages. While one is written and reported, the next is already being parsed."""
@@ -198,6 +204,7 @@ class IngestRun:
         known = await self._state.get_many(document_ids)
         batch = _Batch()
         wanted: list[DocStatus] = []
+        n_bytes = 0
         for document_id in document_ids:
             doc = known.get(document_id)
             if doc is None:
@@ -206,8 +213,11 @@ class IngestRun:
                 batch.reports.append(self._report(doc, Outcome.BUSY))
             elif self._is_complete(doc):
                 batch.reports.append(self._unchanged(doc))
-            elif len(wanted) < limit:
+            elif len(wanted) < limit and (not wanted or n_bytes + doc.size <= _GROUP_BYTES):
                 wanted.append(doc)
+                n_bytes += doc.size
+            else:
+                batch.left.append(document_id)
         if wanted:
             self._held += [doc.document_id for doc in wanted]
             await self._worker.hold(self._held)
