@@ -14,22 +14,20 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import dagster as dg
 import sqlalchemy as db
 from dagster._config import Field, StringSource, UserConfigSchema
-from dagster._core.storage.event_log import (
-    EventLogStorage,
-    SqlEventLogStorage,
-    SqlEventLogStorageTable,
-    SqliteEventLogStorage,
-)
+from dagster._core.storage.event_log import EventLogStorage, SqlEventLogStorage, SqliteEventLogStorage
 from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
+
+from ingest_assets.event_inserts import insert_asset_rows, insert_on_postgres, insert_on_sqlite
+from ingest_assets.event_rows import EventRows, rows_of_entries
 
 INDEX_SHARD = "index"
 
@@ -81,12 +79,26 @@ class BatchSqliteEventLogStorage(SqliteEventLogStorage):
         if not one_run or any(event.dagster_event_type != _CHECK_PLANNED for event in apart):
             super().store_event_batch(events)
             return
-        self._store_together(together)
+        self.store_rows(rows_of_entries(self, together))
         for event in apart:
             try:
                 self.store_event(event)
             except Exception:
                 _logger.exception("Run %s: a planned asset check was not stored.", event.run_id)
+
+    def store_rows(self, batch: EventRows) -> None:
+        """Store asset events of one run, whole or not at all."""
+        run_id = batch.rows[0].run_id
+        with self._db_lock, self._opened(run_id) as run, self._opened(INDEX_SHARD) as index:
+            insert_on_sqlite(run, batch.rows)
+            insert_asset_rows(self, index, batch, insert_on_sqlite(index, batch.rows))
+            # The index first: a kill in between leaves statuses right, and the owed-events sweep, which looks into the
+            # run's database for what is missing, completes the run page.
+            index.commit()
+            try:
+                run.commit()
+            except DatabaseError:
+                _logger.exception("Run %s: its page lacks %d events; statuses are right.", run_id, len(batch.rows))
 
     def has_table(self, table_name: str) -> bool:
         """Whether the index has this table; asked for every batch with tags."""
@@ -109,21 +121,6 @@ class BatchSqliteEventLogStorage(SqliteEventLogStorage):
         with self._engine(shard).connect() as connection:
             yield connection
 
-    def _store_together(self, events: Sequence[dg.EventLogEntry]) -> None:
-        rows = [self._event_to_row(event) for event in events]
-        run_id = events[0].run_id
-        with self._db_lock, self._opened(run_id) as run, self._opened(INDEX_SHARD) as index:
-            _insert_rows(run, rows)
-            event_ids = _insert_rows(index, rows)
-            _store_asset_rows(self, index, events, event_ids)
-            # The index first: a kill in between leaves statuses right, and the owed-events sweep, which looks into the
-            # run's database for what is missing, completes the run page.
-            index.commit()
-            try:
-                run.commit()
-            except DatabaseError:
-                _logger.exception("Run %s: its page lacks %d events; statuses are right.", run_id, len(rows))
-
     def _initialise(self, shard: str) -> None:
         path = Path(self.path_for_shard(shard))
         if not path.exists() and shard != INDEX_SHARD:
@@ -142,56 +139,31 @@ class BatchSqliteEventLogStorage(SqliteEventLogStorage):
         return template
 
 
-def store_asset_events(storage: EventLogStorage, events: Sequence[dg.EventLogEntry]) -> None:
+def store_asset_events(storage: EventLogStorage, entries: Sequence[dg.EventLogEntry]) -> None:
     """Store a batch of materializations, planned ones or observations, on any storage, the fastest way it has.
 
-    On PostgreSQL the batch is one transaction. Dagster's own batch there leaves planned events to single inserts.
+    Dagster's own batch on PostgreSQL leaves planned events to single inserts.
     """
-    if hasattr(storage, "postgres_url") and isinstance(storage, SqlEventLogStorage):
-        _store_on_postgres(storage, events)
+    if takes_rows(storage):
+        store_rows(storage, rows_of_entries(storage, entries))
     else:
-        storage.store_event_batch(events)
+        storage.store_event_batch(entries)
 
 
-def _store_on_postgres(storage: SqlEventLogStorage, events: Sequence[dg.EventLogEntry]) -> None:
-    rows = [storage._event_to_row(event) for event in events]  # noqa: SLF001
-    insert = SqlEventLogStorageTable.insert().returning(SqlEventLogStorageTable.c.id, sort_by_parameter_order=True)
-    with storage.index_transaction() as connection:
-        # The cached partition statuses read "ids above the highest seen". A batch that commits ids below one that a
-        # reader has seen already would never be counted, so nobody may draw an id between our first and our commit.
-        connection.exec_driver_sql("LOCK TABLE event_logs IN SHARE ROW EXCLUSIVE MODE")
-        event_ids = [row[0] for row in connection.execute(insert, rows)]
-        _store_asset_rows(storage, connection, events, event_ids)
-
-
-def _store_asset_rows(
-    storage: SqlEventLogStorage, connection: Connection, events: Sequence[dg.EventLogEntry], event_ids: Sequence[int]
-) -> None:
-    storage._store_asset_event_tags(connection, events, event_ids)  # noqa: SLF001
-    for place in _latest_of_each_asset(events):
-        storage._store_asset_event(connection, events[place], event_ids[place])  # noqa: SLF001
-
-
-def _latest_of_each_asset(events: Sequence[dg.EventLogEntry]) -> Iterator[int]:
-    """The places of each asset's last event of each type: storing these leaves its row as storing all would."""
-    latest: dict[str, dict[str, int]] = {}
-    for place, entry in enumerate(events):
-        event = entry.get_dagster_event()
-        assert event.asset_key is not None
-        latest.setdefault(event.asset_key.to_string(), {})[event.event_type_value] = place
-    for places in latest.values():
-        yield from sorted(places.values())
-
-
-def _insert_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> Sequence[int]:
-    """Insert under the ids SQLite would give, and return them. The write lock is held from before they are chosen."""
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
-    first = connection.exec_driver_sql("SELECT coalesce(max(id), 0) + 1 FROM event_logs").scalar_one()
-    event_ids = range(first, first + len(rows))
-    connection.execute(
-        SqlEventLogStorageTable.insert(), [{"id": i, **row} for i, row in zip(event_ids, rows, strict=True)]
+def takes_rows(storage: EventLogStorage) -> TypeGuard[SqlEventLogStorage]:
+    """Whether `store_rows` can store on it: ours on SQLite, and Dagster's on PostgreSQL."""
+    return isinstance(storage, SqlEventLogStorage) and (
+        isinstance(storage, BatchSqliteEventLogStorage) or hasattr(storage, "postgres_url")
     )
-    return event_ids
+
+
+def store_rows(storage: SqlEventLogStorage, batch: EventRows) -> None:
+    """Store a batch of one run, whole or not at all, in a transaction a database."""
+    if isinstance(storage, BatchSqliteEventLogStorage):
+        storage.store_rows(batch)
+        return
+    with storage.index_transaction() as connection:
+        insert_asset_rows(storage, connection, batch, insert_on_postgres(connection, batch.rows))
 
 
 @functools.lru_cache(maxsize=16)

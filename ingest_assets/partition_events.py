@@ -1,7 +1,7 @@
-"""Reports documents to Dagster, many at a time. The only module that touches Dagster's private event calls.
+"""Reports documents to Dagster, many at a time. With the `event_*` modules the only one that touches private calls.
 
 Dagster's public calls report one event at a time (7-15 ms each) or report no run at all. Here the events of a batch are
-built by hand and stored together (`benchmarks/bench_events.py` has the figures). `private_call_problems` says whether
+made by hand and stored together (`benchmarks/bench_events.py` has the figures). `private_call_problems` says whether
 the installed Dagster still has the calls used; where it has not, the public, slower fallback reports instead.
 
 A partition of an asset shows
@@ -15,22 +15,26 @@ False), so a planned event is the only way to show a failed document of a run wi
 import functools
 import inspect
 import logging
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import groupby, islice
 from operator import attrgetter
 from time import time
-from typing import Any
+from typing import Any, TypeVar
 
 import dagster as dg
-import msgspec
+
+from ingest_assets.event_entries import (
+    PartitionMaterialized,
+    RunStep,
+    materialization_of,
+    materialized_entry,
+    planned_entry,
+)
 
 BATCH_SIZE = 500  # events a transaction: 40-100 ms of a held write lock, and larger ones are no faster an event
 
-_DATA_VERSION = "dagster/data_version"
-_DATA_VERSION_IS_GIVEN = "dagster/data_version_is_user_provided"
-_CODE_VERSION = "dagster/code_version"
+_T = TypeVar("_T")
 
 _logger = logging.getLogger(__name__)
 
@@ -44,35 +48,21 @@ _PRIVATE_CALLS: Mapping[str, frozenset[str]] = {
     "dagster._core.events.log:EventLogEntry": frozenset(
         {"error_info", "level", "user_message", "run_id", "timestamp", "step_key", "job_name", "dagster_event"}
     ),
-    "ingest_assets.event_log_storage:store_asset_events": frozenset({"storage", "events"}),
+    "dagster:serialize_value": frozenset({"val"}),
+    "ingest_assets.event_log_storage:store_asset_events": frozenset({"storage", "entries"}),
     "dagster._core.storage.event_log:SqlEventLogStorage.store_event_batch": frozenset({"events"}),
     "dagster._core.storage.event_log:SqlEventLogStorage.index_transaction": frozenset(),
     "dagster._core.storage.event_log:SqlEventLogStorage.index_connection": frozenset(),
     "dagster._core.storage.event_log:AssetKeyTable.c.cached_status_data": frozenset(),
     "dagster._core.storage.event_log:SqlEventLogStorage._event_to_row": frozenset({"event"}),
-    "dagster._core.storage.event_log:SqlEventLogStorage._store_asset_event_tags": frozenset(
-        {"conn", "events", "event_ids"}
-    ),
+    "dagster._core.storage.event_log:SqlEventLogStorage._tags_for_asset_event": frozenset({"event"}),
+    "dagster._core.storage.event_log.schema:AssetEventTagsTable.name": frozenset(),
+    "dagster._core.storage.event_log:SqlEventLogStorageTable.name": frozenset(),
     "dagster._core.storage.event_log:SqlEventLogStorage._store_asset_event": frozenset({"conn", "event", "event_id"}),
     "dagster._core.storage.event_log:SqliteEventLogStorage._connect": frozenset({"shard"}),
     "dagster._core.storage.event_log:SqliteEventLogStorage._initdb": frozenset({"engine", "for_index_shard"}),
     "dagster._core.instance:DagsterInstance.get_asset_partitions_for_run": frozenset({"run_id", "of_type"}),
 }
-
-
-class PartitionMaterialized(msgspec.Struct, frozen=True, kw_only=True):
-    """One document that one asset now has.
-
-    `data_version` and `code_version` become the tags Dagster itself writes for an output that brings its data version;
-    `tags` are added to them.
-    """
-
-    asset_key: dg.AssetKey
-    partition: str
-    data_version: str
-    code_version: str | None = None
-    metadata: Mapping[str, dg.MetadataValue | str | int | float] = {}
-    tags: Mapping[str, str] = {}
 
 
 def report_materialized(
@@ -84,8 +74,7 @@ def report_materialized(
         instance: where to store them.
         run: the run that made them.
         step_key: the step of the run that made them; the run page groups by it.
-        events: any assets, any order. A batch stored holds one asset only: Dagster's PostgreSQL storage updates the
-            asset of a batch's last event and no other.
+        events: any assets, any order; a batch is `BATCH_SIZE` of them.
 
     Raises:
         Exception: whatever the storage raised, for instance a database that stays locked. Of the batch in hand nothing
@@ -93,10 +82,11 @@ def report_materialized(
     """
     if private_call_problems():
         for event in events:
-            instance.report_runless_asset_event(_materialization(event, {"run_id": run.run_id}))
+            instance.report_runless_asset_event(materialization_of(event, {"run_id": run.run_id}))
         return
-    for _, of_asset in groupby(sorted(events, key=_asset_path), key=_asset_path):
-        _store(instance, _materialized_entries(run, step_key, of_asset))
+    step = RunStep.of(run, step_key)
+    for batch in _batches(events):
+        _store_materialized(instance, step, batch)
 
 
 def report_failed(
@@ -114,7 +104,12 @@ def report_failed(
     if private_call_problems():
         _logger.warning("%d failed partitions of %s cannot be shown.", len(partitions), asset_key.to_user_string())
         return
-    _store(instance, _planned_entries(run, step_key, asset_key, partitions))
+    from ingest_assets.event_log_storage import store_asset_events
+
+    step = RunStep.of(run, step_key)
+    for batch in _batches(partitions):
+        entries = [planned_entry(step, asset_key, partition, time()) for partition in batch]
+        store_asset_events(instance.event_log_storage, entries)
 
 
 def report_outside_run(
@@ -174,80 +169,24 @@ def _resolve(name: str) -> Any:
     return attrgetter(attribute)(import_module(module))
 
 
+def _store_materialized(instance: dg.DagsterInstance, step: RunStep, events: Sequence[PartitionMaterialized]) -> None:
+    # Imported late: they need private modules, and their absence must end in the fallback, not in an ImportError.
+    from ingest_assets.event_log_storage import store_asset_events, store_rows, takes_rows
+    from ingest_assets.event_rows import rows_of_materialized
+
+    storage = instance.event_log_storage
+    if takes_rows(storage) and (rows := rows_of_materialized(storage, step, events)):
+        store_rows(storage, rows)
+        return
+    for _, of_asset in groupby(sorted(events, key=_asset_path), key=_asset_path):
+        # One asset a batch: Dagster's own storages update the asset of a batch's last event and no other.
+        store_asset_events(storage, [materialized_entry(step, event, time()) for event in of_asset])
+
+
 def _asset_path(event: PartitionMaterialized) -> tuple[str, ...]:
     return tuple(event.asset_key.path)
 
 
-def _store(instance: dg.DagsterInstance, entries: Iterator[dg.EventLogEntry]) -> None:
-    # Imported late: it needs private modules, and their absence must end in the fallback, not in an ImportError.
-    from ingest_assets.event_log_storage import store_asset_events
-
-    for batch in iter(lambda: list(islice(entries, BATCH_SIZE)), []):
-        store_asset_events(instance.event_log_storage, batch)
-
-
-def _materialized_entries(
-    run: dg.DagsterRun, step_key: str, events: Iterable[PartitionMaterialized]
-) -> Iterator[dg.EventLogEntry]:
-    from dagster._core.events import StepMaterializationData
-
-    for event in events:
-        yield _entry(
-            run,
-            step_key,
-            dg.DagsterEventType.ASSET_MATERIALIZATION,
-            StepMaterializationData(_materialization(event)),
-            f"Materialized value {' '.join(event.asset_key.path)}.",
-        )
-
-
-def _planned_entries(
-    run: dg.DagsterRun, step_key: str, asset_key: dg.AssetKey, partitions: Iterable[str]
-) -> Iterator[dg.EventLogEntry]:
-    from dagster._core.events import AssetMaterializationPlannedData
-
-    for partition in partitions:
-        yield _entry(
-            run,
-            step_key,
-            dg.DagsterEventType.ASSET_MATERIALIZATION_PLANNED,
-            AssetMaterializationPlannedData(asset_key, partition=partition),
-            f"{run.job_name} intends to materialize asset {asset_key.to_string()}",
-        )
-
-
-def _entry(
-    run: dg.DagsterRun, step_key: str, event_type: dg.DagsterEventType, data: Any, message: str
-) -> dg.EventLogEntry:
-    event = dg.DagsterEvent(
-        event_type_value=event_type.value,
-        job_name=run.job_name,
-        event_specific_data=data,
-        message=message,
-        pid=os.getpid(),
-        step_key=step_key,
-    )
-    return dg.EventLogEntry(  # type: ignore[no-untyped-call]
-        error_info=None,
-        level=logging.DEBUG,
-        user_message="",
-        run_id=run.run_id,
-        timestamp=time(),
-        step_key=step_key,
-        job_name=run.job_name,
-        dagster_event=event,
-    )
-
-
-def _materialization(
-    event: PartitionMaterialized, more_metadata: Mapping[str, str] | None = None
-) -> dg.AssetMaterialization:
-    versions = {_DATA_VERSION: event.data_version, _DATA_VERSION_IS_GIVEN: "true"}
-    if event.code_version is not None:
-        versions[_CODE_VERSION] = event.code_version
-    return dg.AssetMaterialization(
-        event.asset_key,
-        partition=event.partition,
-        metadata={**event.metadata, **(more_metadata or {})},
-        tags={**event.tags, **versions},
-    )
+def _batches(events: Iterable[_T]) -> Iterator[list[_T]]:
+    left = iter(events)
+    return iter(lambda: list(islice(left, BATCH_SIZE)), [])

@@ -117,7 +117,7 @@ def test_no_event_gets_an_id_below_a_batch_that_is_not_committed_yet(postgres_ur
 
     storage = PostgresEventLogStorage(postgres_url)
     other = threading.Thread(target=storage.store_event, args=[entry(TYPES.ASSET_OBSERVATION, BUILT, "other", 0)])
-    original = event_log_storage._store_asset_rows
+    original = event_log_storage.insert_asset_rows
 
     def in_the_transaction(*args):
         other.start()
@@ -125,7 +125,7 @@ def test_no_event_gets_an_id_below_a_batch_that_is_not_committed_yet(postgres_ur
         assert other.is_alive()
         original(*args)
 
-    monkeypatch.setattr(event_log_storage, "_store_asset_rows", in_the_transaction)
+    monkeypatch.setattr(event_log_storage, "insert_asset_rows", in_the_transaction)
     store_asset_events(storage, batch("one asset"))
     other.join()
     with storage.index_connection() as connection:
