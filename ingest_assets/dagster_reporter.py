@@ -15,6 +15,9 @@ from resources.document_source.document_ids import shown_key
 from resources.document_state.ingest_jobs import DocumentResult, IngestJobs, Outcome
 from resources.document_state.model import DocStatus
 
+# With a code version and without these, Dagster calls every document "Unsynced: has a new dependency on extracted".
+_INPUT_VERSION = f"dagster/input_data_version/{asset_keys.EXTRACTED.to_user_string()}"
+_INPUT_EVENT = f"dagster/input_event_pointer/{asset_keys.EXTRACTED.to_user_string()}"
 _WITHOUT_PARTITION = frozenset({Outcome.SKIPPED, Outcome.REMOVED})
 
 
@@ -76,12 +79,13 @@ def materializations(report: DocumentReport) -> list[PartitionMaterialized]:
 
 
 def extracted_event(doc: DocStatus, seconds: float = 0.0) -> PartitionMaterialized:
-    """The materialization of `extracted`. Its data version is the hash of chunk set and entries."""
+    """The materialization of `extracted`. Its data version is the hash of chunk set and entries.
+
+    It names no code version: Dagster would then compare each document with every source asset, and call all of them
+    "Unsynced" as soon as a source is added. What is stale by configuration, the checks say.
+    """
     metadata: dict[str, Any] = {
-        "title": doc.title,
-        "source": shown_key(doc.source_uri),
-        "dagster/uri": doc.source_uri,
-        "dagster/row_count": doc.n_chunks,
+        **_about(doc),
         "entries": doc.n_entries,
         "media_type": doc.media_type,
         "bytes": doc.size,
@@ -93,7 +97,6 @@ def extracted_event(doc: DocStatus, seconds: float = 0.0) -> PartitionMaterializ
         asset_key=asset_keys.EXTRACTED,
         partition=doc.document_id,
         data_version=doc.artifact_hash,
-        code_version=code_version(doc.extraction.parts),
         metadata=metadata,
     )
 
@@ -106,13 +109,19 @@ def built_event(doc: DocStatus, slug: str) -> PartitionMaterialized:
         partition=doc.document_id,
         data_version=short_hash(*(f"{name}={value}" for name, value in sorted(link.parts.items()))),
         code_version=code_version(link.parts),
-        metadata={
-            "title": doc.title,
-            "source": shown_key(doc.source_uri),
-            "dagster/row_count": doc.n_chunks,
-            "embedder": link.parts.get("embedder", ""),
-        },
+        metadata={**_about(doc), "embedder": link.parts.get("embedder", "")},
+        tags={_INPUT_VERSION: link.parts.get("content", ""), _INPUT_EVENT: "NULL"},
     )
+
+
+def _about(doc: DocStatus) -> dict[str, Any]:
+    # Not `dagster/row_count`: an asset's page shows that of its last document as the asset's own.
+    return {
+        "title": doc.title,
+        "source": doc.source,
+        "document": shown_key(doc.source_uri),
+        "chunks": doc.n_chunks,
+    }
 
 
 def code_version(parts: Mapping[str, str]) -> str:
