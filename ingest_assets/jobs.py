@@ -30,3 +30,13 @@ def build_check_job(settings: Settings) -> UnresolvedAssetJobDefinition:
         selection=dg.AssetSelection.checks_for_assets(*keys),
         description="Compares the records with their artifacts, and each store with the records.",
     )
+
+
+def build_check_schedule(check_job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
+    """The checks once a day, when somebody turns it on: they read every record and every store."""
+    return dg.ScheduleDefinition(
+        name=f"{CHECK}_daily",
+        job=check_job,
+        cron_schedule="0 5 * * *",
+        description="All checks, every day at five. Off until you turn it on: it reads every record and every store.",
+    )

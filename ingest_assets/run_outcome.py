@@ -1,6 +1,7 @@
 """How a run ends: what its page says, and whether it counts as failed."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
@@ -9,15 +10,21 @@ import dagster as dg
 from ingest_assets.dagster_reporter import DagsterReporter
 from resources.document_state.ingest_jobs import DocumentResult, Outcome
 
+KIND_TAG = "ingest/kind"
+RESULT_TAG = "ingest/result"
 _ROWS = 200
 
 
 def log_outcome(log: logging.Logger, reporter: DagsterReporter) -> None:
     """One line of counts, and one for each failed document."""
-    counts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(reporter.outcomes.items()))
-    log.info("Documents: %s.", counts or "nothing was due")
+    log.info("Documents: %s.", _counts(reporter))
     for failure in reporter.failures[:_ROWS]:
         log.warning("%s: %s. %s", failure.filename, failure.reason, failure.error)
+
+
+def tag_run(instance: dg.DagsterInstance, run: dg.DagsterRun, kind: str, reporter: DagsterReporter) -> None:
+    """Make the list of runs say what each was about and what became of it."""
+    instance.add_run_tags(run.run_id, {KIND_TAG: kind, RESULT_TAG: _counts(reporter)})
 
 
 def raise_if_failed(reporter: DagsterReporter, fail_run_on: Literal["any", "all", "none"]) -> None:
@@ -27,14 +34,26 @@ def raise_if_failed(reporter: DagsterReporter, fail_run_on: Literal["any", "all"
         dagster.Failure: with the failed documents as a table.
     """
     n_failed = reporter.outcomes[Outcome.FAILED]
+    n_attempted = sum(reporter.outcomes.values()) - reporter.outcomes[Outcome.BUSY]
     n_done = reporter.outcomes[Outcome.SUCCEEDED] + reporter.outcomes[Outcome.REMOVED]
     if not n_failed or fail_run_on == "none" or (fail_run_on == "all" and n_done):
         return
     raise dg.Failure(
-        description=f"{n_failed} of {n_failed + n_done} documents failed. The others are done.",
+        description=f"{n_failed} of {n_attempted} documents failed ({_reasons(reporter.failures)})."
+        + (" The others are done." if n_failed < n_attempted else ""),
         metadata={"failed documents": dg.MetadataValue.md(_table(reporter.failures))},
         allow_retries=False,
     )
+
+
+def _counts(reporter: DagsterReporter) -> str:
+    counts = [f"{reporter.outcomes[outcome]} {outcome}" for outcome in Outcome if reporter.outcomes[outcome]]
+    return ", ".join(counts) or "nothing was due"
+
+
+def _reasons(failures: Sequence[DocumentResult]) -> str:
+    counts = Counter(failure.reason for failure in failures if failure.reason)
+    return ", ".join(f"{n} {reason}" for reason, n in counts.most_common())
 
 
 def _table(failures: Sequence[DocumentResult]) -> str:

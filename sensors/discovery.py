@@ -8,7 +8,11 @@ from sensors.plan import Discovered, describe
 
 
 def build_discovery_sensor(
-    name: str, what: str, interval_seconds: int, discover: Callable[[dg.DagsterInstance], Discovered]
+    name: str,
+    what: str,
+    interval_seconds: int,
+    discover: Callable[[dg.DagsterInstance], Discovered],
+    asset_key: dg.AssetKey | None = None,
 ) -> dg.SensorDefinition:
     """A sensor that calls `discover` at every tick.
 
@@ -17,6 +21,7 @@ def build_discovery_sensor(
         what: the source in words.
         interval_seconds: least time between two listings.
         discover: lists and writes the records; raises SourceError if the source cannot be listed.
+        asset_key: the source's asset, which is told of every listing that found a change.
     """
 
     @dg.sensor(
@@ -25,7 +30,19 @@ def build_discovery_sensor(
         minimum_interval_seconds=interval_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING,
     )
-    def discovery(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        return dg.SkipReason(describe(discover(context.instance)))
+    def discovery(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        found = discover(context.instance)
+        changes = found.new or found.changed or found.vanished
+        events = [dg.AssetObservation(asset_key, metadata=_metadata(found))] if asset_key and changes else []
+        return dg.SensorResult(skip_reason=describe(found), asset_events=events)
 
     return discovery
+
+
+def _metadata(found: Discovered) -> dict[str, int]:
+    return {
+        "new": len(found.new),
+        "changed": len(found.changed),
+        "vanished": len(found.vanished),
+        "unchanged": found.n_unchanged,
+    }
