@@ -19,7 +19,9 @@ ingest: $(SETUP)  ## Ingest samples/ (or DOCS=path) and search in the result.
 	@$(BIN)/ingest search "How often is the engine overhauled?" -k 1
 
 dev: $(SETUP)  ## Open the Dagster UI with its daemon; the sensors are on.
-	DAGSTER_HOME="$$($(BIN)/ingest dagster-home)" DAGSTER_EVENT_BATCH_SIZE=1000 $(BIN)/dagster dev -w workspace.yaml
+	@home="$$($(BIN)/ingest dagster-home)" && \
+		DAGSTER_HOME="$$home" DAGSTER_EVENT_BATCH_SIZE=1000 PYTHONWARNINGS='ignore:Function `dev_command`' \
+		exec $(BIN)/dagster dev -w workspace.yaml
 
 test: $(SETUP_DEV)  ## Run the tests.
 	$(BIN)/python -m pytest
