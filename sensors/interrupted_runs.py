@@ -41,8 +41,8 @@ def build_interrupted_runs_sensor(sweep: Sweep) -> dg.SensorDefinition:
         if not done:
             return dg.SkipReason("No worker has died.")
         return dg.SkipReason(
-            f"{done.workers} dead workers: {done.documents} documents are due again, {done.events} events reported, "
-            f"{done.runs} runs ended, {done.jobs} jobs settled."
+            f"Dead workers: {done.workers}. Documents due again: {done.documents}. Events reported for them: "
+            f"{done.events}. Runs ended: {done.runs}. Jobs settled: {done.jobs}."
         )
 
     return interrupted_runs
