@@ -96,7 +96,6 @@ def build_document_assets(
         # Dagster's default is a run for each partition, and each run takes 4 s to start.
         backfill_policy=dg.BackfillPolicy.single_run(),
         can_subset=True,
-        pool="ingest",
     )
     def ingest(
         context: dg.AssetExecutionContext,
