@@ -253,7 +253,7 @@ class IngestRun:
         return reports + await self._build(to_build, artifacts, by_id)
 
     async def _kept_artifacts(self, extractions: list[Extraction]) -> tuple[dict[str, Artifact], list[Extraction]]:
-        """The artifacts that stores need of unchanged documents; a document whose artifact is lost is extracted anew."""
+        """The artifacts stores need of unchanged documents; a document whose artifact is lost is extracted anew."""
         reused = [found.doc for found in extractions if found.unchanged and self._needs_build(found.doc)]
         kept = self._artifacts.get_many([doc.artifact for doc in reused])
         lost = [doc for doc in reused if doc.artifact not in kept]

@@ -1,0 +1,385 @@
+"""Every change a document's record can make, and what follows from it."""
+
+from datetime import timedelta
+from itertools import product
+
+import msgspec
+import pytest
+
+from resources.document_state import transitions
+from resources.document_state.model import Lifecycle, LinkState, Phase, PhaseState, Presence, Status
+from resources.document_state.reasons import Reason, Remedy
+from resources.document_state.transitions import ERROR_CHARACTERS, IllegalTransitionError, RetryPolicy, due_at
+from tests.document_state.documents import (
+    NOW,
+    POLICY,
+    SECOND,
+    build_failed,
+    built,
+    claimed,
+    complete,
+    content_changed,
+    deleted,
+    extracted,
+    extraction_failed,
+    failed_link,
+    ingested,
+    new,
+    quarantined,
+    skipped,
+    vanished,
+)
+
+# Written down here once more, so that a change of the table is noticed.
+ALLOWED = {
+    (Status.PENDING, Status.IN_PROGRESS),
+    (Status.PENDING, Status.SKIPPED),
+    (Status.IN_PROGRESS, Status.PENDING),
+    (Status.IN_PROGRESS, Status.COMPLETED),
+    (Status.IN_PROGRESS, Status.FAILED),
+    (Status.IN_PROGRESS, Status.SKIPPED),
+    (Status.COMPLETED, Status.PENDING),
+    (Status.COMPLETED, Status.IN_PROGRESS),
+    (Status.FAILED, Status.PENDING),
+    (Status.FAILED, Status.IN_PROGRESS),
+    (Status.SKIPPED, Status.PENDING),
+    (Status.SKIPPED, Status.IN_PROGRESS),
+}
+MAY_HEAL = Reason.SOURCE_UNAVAILABLE
+LATER = NOW + timedelta(hours=1)
+
+
+def in_phase(phase, status):
+    """A record whose phase has a status, and whose other phase is pending."""
+    return msgspec.structs.replace(new(), **{phase.value: PhaseState(status, NOW)})
+
+
+class TestTable:
+    @pytest.mark.parametrize("phase", Phase)
+    @pytest.mark.parametrize(("old", "new"), product(Status, Status))
+    def test_each_pair(self, phase, old, new):
+        """Staying is allowed, each pair of the table is allowed, every other is refused by name."""
+        before, after = in_phase(phase, old), in_phase(phase, new)
+        if old is new or (old, new) in ALLOWED:
+            transitions.check_transition(before, after)
+        else:
+            with pytest.raises(IllegalTransitionError, match=f"'a'.*{phase} cannot go from {old} to {new}") as raised:
+                transitions.check_transition(before, after)
+            assert raised.value.document_id == "a"
+            for allowed in transitions.ALLOWED[old]:
+                assert allowed in str(raised.value)
+
+    @pytest.mark.parametrize("status", Status)
+    def test_created_in_any_state(self, status):
+        """A record that did not exist may begin anywhere."""
+        transitions.check_transition(None, in_phase(Phase.EXTRACTION, status))
+
+
+LINK_KINDS = ("none", "ingested", "old", "stale", "failed")
+
+
+def link_of(doc, store, kind):
+    """A store's link of a kind, or none."""
+    match kind:
+        case "ingested":
+            return [ingested(doc, store)]
+        case "old":
+            return [msgspec.structs.replace(ingested(doc, store), parts={"content": "older"})]
+        case "stale":
+            return [transitions.mark_stale(ingested(doc, store))]
+        case "failed":
+            return [failed_link(doc, store)]
+        case _:
+            return []
+
+
+class TestBuildIsDerived:
+    @pytest.mark.parametrize(("s", "t", "other"), product(LINK_KINDS, LINK_KINDS, LINK_KINDS))
+    def test_from_all_links(self, s, t, other):
+        """All due stores current is COMPLETED, one failed FAILED, anything else PENDING; other stores do not count."""
+        doc = extracted(claimed(new(due_in=("s", "t"))))
+        doc = built(doc, *link_of(doc, "s", s), *link_of(doc, "t", t), *link_of(doc, "other", other))
+        expected = Status.PENDING
+        if "failed" in (s, t):
+            expected = Status.FAILED
+        elif s == t == "ingested":
+            expected = Status.COMPLETED
+        assert doc.build.status is expected
+        assert (doc.build.reason is not None) is (expected is Status.FAILED)
+        assert (due_at(doc) is None) is (expected is Status.COMPLETED)
+
+    def test_in_progress_while_claimed(self):
+        """Between extraction and publishing the build is in progress, whatever the links say."""
+        doc = extracted(claimed(complete()), "h1")
+        assert (doc.extraction.status, doc.build.status) == (Status.COMPLETED, Status.IN_PROGRESS)
+
+    @pytest.mark.parametrize(
+        ("doc", "status"),
+        [
+            (new(), Status.PENDING),
+            (claimed(new()), Status.PENDING),
+            (extraction_failed(new(), MAY_HEAL), Status.PENDING),
+            (skipped(new()), Status.SKIPPED),
+            (complete(), Status.COMPLETED),
+            (complete(due_in=()), Status.COMPLETED),
+        ],
+    )
+    def test_from_extraction(self, doc, status):
+        """Nothing is built before it is extracted, and what is skipped is skipped in both phases."""
+        assert doc.build.status is status
+
+    def test_failure_of_a_store_is_told(self):
+        """The build of a document carries the reason and the words of the store that failed."""
+        doc = build_failed(Reason.STORE_MISMATCH)
+        assert (doc.build.reason, doc.build.error) == (Reason.STORE_MISMATCH, "s said no")
+
+    def test_changed_at_moves_with_the_status(self):
+        """A build that stays as it is keeps the time since when it is so."""
+        doc = build_failed(Reason.STORE_UNAVAILABLE)
+        again = built(claimed(doc, extract=False), failed_link(doc), now=LATER)
+        assert again.build.changed_at == LATER
+        once_more = transitions.vanished(again, LATER + SECOND)
+        assert once_more.build.changed_at == LATER
+
+
+class TestLifecycle:
+    @pytest.mark.parametrize(("s", "t", "other"), product(LINK_KINDS, LINK_KINDS, LINK_KINDS))
+    def test_from_links(self, s, t, other):
+        """Any link Failed, else any Stale, else any Ingested, else what extraction says; other stores do not count."""
+        doc = extracted(claimed(new(due_in=("s", "t"))))
+        doc = built(doc, *link_of(doc, "s", s), *link_of(doc, "t", t), *link_of(doc, "other", other))
+        if "failed" in (s, t):
+            expected = Lifecycle.FAILED
+        elif "stale" in (s, t):
+            expected = Lifecycle.STALE
+        elif {"ingested", "old"} & {s, t}:
+            expected = Lifecycle.INGESTED
+        else:
+            expected = Lifecycle.CHUNKED
+        assert doc.lifecycle is expected
+
+    @pytest.mark.parametrize(
+        ("doc", "lifecycle"),
+        [
+            (new(), Lifecycle.UPLOADED),
+            (claimed(new()), Lifecycle.PARSED),
+            (extracted(claimed(new())), Lifecycle.CHUNKED),
+            (extraction_failed(new(), MAY_HEAL), Lifecycle.FAILED),
+            (skipped(new()), Lifecycle.SKIPPED),
+            (complete(), Lifecycle.INGESTED),
+            (content_changed(complete()), Lifecycle.STALE),
+            (vanished(complete()), Lifecycle.GONE),
+            (deleted(complete()), Lifecycle.GONE),
+        ],
+    )
+    def test_along_the_way(self, doc, lifecycle):
+        """Each station of a document has its word."""
+        assert doc.lifecycle is lifecycle
+
+
+class TestRetry:
+    def test_pauses_grow_and_end(self):
+        """Each failure waits longer than the one before, up to the longest pause; after the last attempt none comes."""
+        policy = RetryPolicy(
+            max_attempts=6, first_pause=timedelta(seconds=10), factor=3, longest_pause=timedelta(seconds=200)
+        )
+        pauses = [policy.next_attempt_at(MAY_HEAL, n, NOW) for n in range(1, 7)]
+        assert [p and (p - NOW).total_seconds() for p in pauses] == [10, 30, 90, 200, 200, None]
+
+    @pytest.mark.parametrize("reason", Reason)
+    def test_only_what_may_heal_comes_back_by_itself(self, reason):
+        """A failure that trying cannot heal is not tried again by itself."""
+        comes_back = POLICY.next_attempt_at(reason, 1, NOW) is not None
+        assert comes_back is (reason.remedy is Remedy.MAY_HEAL)
+
+    def test_many_attempts_do_not_overflow(self):
+        """However many attempts are allowed, the pause stays a time."""
+        policy = RetryPolicy(max_attempts=10**6)
+        assert policy.next_attempt_at(MAY_HEAL, 10_000, NOW) == NOW + policy.longest_pause
+
+    def test_extraction_is_quarantined(self):
+        """Failures are counted over claims; after the last allowed one nothing but a person or new content helps."""
+        doc = new()
+        for attempt in range(1, POLICY.max_attempts + 1):
+            doc = extraction_failed(doc, MAY_HEAL)
+            assert doc.extraction.attempts == attempt
+            assert (due_at(doc) is None) is (attempt == POLICY.max_attempts)
+
+    def test_build_is_quarantined(self):
+        """A store that keeps failing is tried as often as the policy says, and not more."""
+        doc = build_failed(Reason.STORE_UNAVAILABLE)
+        seen = [due_at(doc)]
+        for _ in range(POLICY.max_attempts - 1):
+            doc = built(claimed(doc, extract=False), failed_link(doc))
+            seen.append(due_at(doc))
+        assert [due and (due - NOW) / SECOND for due in seen] == [10, 20, None]
+        assert doc.build.attempts == POLICY.max_attempts
+
+    def test_giving_back_costs_no_attempt(self):
+        """A claim that ends without a verdict changes no count and makes the document due at once."""
+        doc = transitions.released(claimed(extraction_failed(new(), MAY_HEAL)), LATER)
+        assert (doc.extraction.status, doc.extraction.attempts) == (Status.PENDING, 1)
+        assert due_at(doc) == LATER
+
+    def test_new_content_starts_again(self):
+        """Other content has all attempts before it."""
+        for doc in (quarantined(new()), extraction_failed(new(), Reason.MALFORMED), skipped(new())):
+            changed = content_changed(doc, now=LATER)
+            assert (changed.extraction.status, changed.extraction.attempts) == (Status.PENDING, 0)
+            assert changed.extraction.reason is None
+            assert due_at(changed) == LATER
+        doc = content_changed(build_failed(Reason.STORE_UNAVAILABLE))
+        assert (doc.build.attempts, doc.build.next_attempt_at) == (0, None)
+
+    def test_a_person_starts_again(self):
+        """Asked for by a person, a failed or skipped document has all attempts before it, whatever the reason was."""
+        for doc in (quarantined(new()), extraction_failed(new(), Reason.PASSWORD_REQUIRED), skipped(new())):
+            asked = transitions.retry_requested(doc, LATER)
+            assert (asked.extraction.status, asked.extraction.attempts, asked.extraction.reason) == (
+                Status.PENDING,
+                0,
+                None,
+            )
+            assert due_at(asked) == LATER
+            transitions.check_transition(doc, asked)
+        doc = build_failed(Reason.STORE_MISMATCH)
+        asked = transitions.retry_requested(doc, LATER)
+        assert (asked.build.status, asked.build.attempts, due_at(asked)) == (Status.PENDING, 0, LATER)
+
+    def test_asking_for_what_is_complete_changes_nothing(self):
+        """A complete document that somebody wants again stays complete."""
+        asked = transitions.retry_requested(complete(), LATER)
+        assert (asked.extraction.status, asked.build.status, due_at(asked)) == (
+            Status.COMPLETED,
+            Status.COMPLETED,
+            None,
+        )
+
+    def test_one_store_that_may_heal_is_enough(self):
+        """Of several failed stores one that may heal brings the document back, whichever stands first."""
+        doc = extracted(claimed(new(due_in=("s", "t"))))
+        mismatch, outage = failed_link(doc, "s", Reason.STORE_MISMATCH), failed_link(doc, "t")
+        assert due_at(built(doc, mismatch, outage)) == NOW + 10 * SECOND
+        assert due_at(built(doc, outage, mismatch)) == NOW + 10 * SECOND
+
+    def test_building_one_store_leaves_anothers_retry(self):
+        """A run that may only build one store does not take the other's next attempt away."""
+        doc = extracted(claimed(new(due_in=("s", "t"))))
+        failed = built(doc, failed_link(doc, "s"), ingested(doc, "t"))
+        again = built(extracted(claimed(failed)), ingested(doc, "t"))
+        assert again.build.status is Status.FAILED
+        assert due_at(again) == due_at(failed)
+
+    def test_failed_removal_waits_and_never_ends(self):
+        """A store that refuses a removal is asked again after growing pauses, without end: what is gone must go."""
+        doc = vanished(complete())
+        pauses = []
+        for _ in range(6):
+            doc = transitions.removal_failed(claimed(doc, extract=False), NOW, POLICY)
+            assert doc.presence is Presence.VANISHED
+            pauses.append((due_at(doc) - NOW) / SECOND)
+        assert pauses == [10, 20, 40, 60, 60, 60]
+        assert due_at(vanished(build_failed(Reason.STORE_UNAVAILABLE))) == NOW
+
+
+class TestContent:
+    def test_change_makes_links_stale(self):
+        """Other content keeps the links and the artifact, as stale, until it is built."""
+        doc = content_changed(complete(due_in=("s", "t")))
+        assert {link.state for link in doc.links.values()} == {LinkState.STALE}
+        assert doc.artifact
+        assert doc.content_version == "v2"
+
+    def test_other_artifact_makes_links_stale(self):
+        """What stores hold is stale once extraction makes something else of the document."""
+        again = extracted(claimed(complete()), "h2")
+        assert again.links["s"].state is LinkState.STALE
+        assert extracted(claimed(complete()), "h1").links["s"].state is LinkState.INGESTED
+
+    def test_link_of_older_content_is_not_current(self):
+        """Ingested counts only at the content extracted last."""
+        doc = complete()
+        assert transitions.is_current(doc, doc.links["s"])
+        other = msgspec.structs.replace(doc, artifact_hash="h2")
+        assert not transitions.is_current(other, doc.links["s"])
+
+    def test_failed_store_keeps_what_it_held(self):
+        """A failed write does not forget what the store held before."""
+        doc = complete()
+        link = failed_link(doc)
+        assert link.state is LinkState.FAILED
+        assert (link.chunkset_hash, link.parts) == (doc.links["s"].chunkset_hash, doc.links["s"].parts)
+
+    def test_stale_link_has_no_error(self):
+        """An old error does not stay with a link that is only stale."""
+        link = transitions.mark_stale(failed_link(new()))
+        assert (link.state, link.reason, link.error_message) == (LinkState.STALE, None, "")
+
+    def test_extracted_again_forgets_the_failure(self):
+        """Success leaves no reason, error or attempt of earlier failures."""
+        doc = extracted(claimed(extraction_failed(new(), MAY_HEAL)))
+        assert doc.extraction == PhaseState(Status.COMPLETED, NOW, parts=doc.extraction.parts, run_id="run of w1")
+
+    def test_removed_document_keeps_its_name(self):
+        """A removed document remembers who it was and its token, and holds neither link nor artifact nor claim."""
+        before = complete()
+        doc = deleted(before)
+        assert doc.presence is Presence.DELETED
+        assert (doc.links, doc.artifact, doc.artifact_hash, doc.claim, doc.content_version) == ({}, "", "", None, "")
+        assert (doc.source_uri, doc.org_id, doc.created_at) == (before.source_uri, before.org_id, before.created_at)
+        assert doc.token == before.token + 1
+
+    def test_comes_back_with_todays_stores(self):
+        """A document that is there again, or changed, is due in the stores of today."""
+        doc = transitions.content_changed(deleted(complete()), "v9", 5, ("t",), LATER)
+        assert (doc.presence, doc.due_in, doc.content_version, doc.size) == (Presence.PRESENT, ("t",), "v9", 5)
+        assert due_at(doc) == LATER
+
+
+class TestClaim:
+    def test_token_grows_with_every_claim(self):
+        """Each claim has a larger token than any before, over releases, removals and returns."""
+        doc = new()
+        tokens = []
+        for step in (claimed, claimed, claimed):
+            doc = step(doc)
+            tokens.append(doc.claim.token)
+            doc = transitions.released(doc, NOW)
+        doc = claimed(content_changed(deleted(doc)))
+        tokens.append(doc.claim.token)
+        assert tokens == sorted(set(tokens))
+        assert doc.token == tokens[-1]
+
+    @pytest.mark.parametrize("extract", [True, False])
+    def test_claimed_is_not_due(self, extract):
+        """Whatever a worker holds wants no other."""
+        for doc in (new(), vanished(complete()), build_failed(Reason.STORE_UNAVAILABLE)):
+            assert due_at(claimed(doc, extract=extract)) is None
+
+    def test_claim_names_worker_and_run(self):
+        """The record says who holds it and which run changed it last."""
+        doc = claimed(new(), worker="w7")
+        assert (doc.claim.worker_id, doc.claim.run_id, doc.last_run_id) == ("w7", "run of w7", "run of w7")
+
+    def test_build_claim_leaves_the_extraction(self):
+        """A claim for the build alone keeps the completed extraction."""
+        doc = claimed(build_failed(Reason.STORE_UNAVAILABLE), extract=False)
+        assert (doc.extraction.status, doc.build.status) == (Status.COMPLETED, Status.IN_PROGRESS)
+
+    def test_lost_artifact_begins_the_extraction(self):
+        """A document whose artifact is gone is extracted under the claim for its build, and may fail at it."""
+        doc = claimed(build_failed(Reason.STORE_UNAVAILABLE), extract=False)
+        lost = transitions.artifact_lost(doc, NOW)
+        assert (lost.extraction.status, lost.artifact, lost.claim) == (Status.IN_PROGRESS, "", doc.claim)
+        transitions.check_transition(doc, lost)
+        failed = transitions.extraction_failed(lost, MAY_HEAL, "detail", NOW, POLICY)
+        transitions.check_transition(lost, failed)
+
+
+def test_errors_are_cut():
+    """However long an error is, the record stays small."""
+    long = "x" * 10_000
+    doc = transitions.extraction_failed(claimed(new()), MAY_HEAL, long, NOW, POLICY)
+    assert len(doc.extraction.error) == ERROR_CHARACTERS
+    assert len(transitions.extraction_skipped(claimed(new()), MAY_HEAL, long, NOW).extraction.error) == 300
+    assert len(transitions.mark_failed(new(), "s", MAY_HEAL, long, "run").error_message) == ERROR_CHARACTERS

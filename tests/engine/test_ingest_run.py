@@ -1,0 +1,651 @@
+"""The engine: claim, extract, build, publish, report, with every part real."""
+
+import asyncio
+import os
+import sqlite3
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from ingest_assets.ingest_run import Selection
+from resources.document_state import transitions
+from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.ingest_jobs import Outcome
+from resources.document_state.model import LinkState, Presence, Status
+from resources.document_state.reasons import Reason
+from resources.document_state.workers import KIND as WORKER_KIND
+from resources.document_state.workers import LeaseLostError, WorkerWatch
+from resources.extractor.local_extractor import LocalExtractor
+from resources.extractor.none_extractor import NoneExtractor
+from resources.store.duckdb_store import DuckDBStore
+from resources.store.store import Removal, StoreUnavailableError
+from tests.engine.workshop import STAMP, RecordedReports
+
+POISON = b"%PDF-1.7\nnot really a PDF"
+
+
+class Unavailable(DuckDBStore):
+    """A real store whose server does not answer."""
+
+    calls = 0
+
+    def write(self, builds):
+        """See Store."""
+        self.calls += 1
+        raise StoreUnavailableError(self.slug, "no answer")
+
+    def remove(self, removals):
+        """See Store."""
+        self.calls += 1
+        raise StoreUnavailableError(self.slug, "no answer")
+
+
+class ChokesOn(DuckDBStore):
+    """A real store with a fault of its own at one document, or whenever it shall remove."""
+
+    culprit = ""
+
+    def write(self, builds):
+        """See Store."""
+        if any(self.culprit in build.source_uri for build in builds):
+            raise ZeroDivisionError("a fault of the store")
+        return super().write(builds)
+
+    def remove(self, removals):
+        """See Store."""
+        raise ZeroDivisionError("a fault of the store")
+
+
+class ChokingExtractor(NoneExtractor):
+    """An extractor with a fault of its own at one text."""
+
+    async def extract(self, document_id, chunks):
+        """See Extractor."""
+        if "choke" in chunks[0].text:
+            raise ZeroDivisionError("a fault of the extractor")
+        return await super().extract(document_id, chunks)
+
+
+async def workers(shop):
+    """Ids of the workers that left a record."""
+    return [record.key async for record in shop.backend.list_records(WORKER_KIND)]
+
+
+async def take_over(shop, doc):
+    """What a sweep does with a document of a dead worker, and another worker then."""
+    released = transitions.released(doc, utc_now())
+    [stored] = await shop.state.set_many([(released, doc)])
+    [claimed] = await shop.state.set_many(
+        [(transitions.claimed(stored, "other", "other run", utc_now(), extract=True), stored)]
+    )
+    return claimed
+
+
+class TestHappyPath:
+    @pytest.fixture(params=["memory", "sqlite"])
+    def records(self, request):
+        """On both backends."""
+        return request.param
+
+    async def test_from_file_to_store(self, shop):
+        """Due documents are extracted, stand in the store, and their records say so; nobody holds anything after."""
+        for i in range(25):
+            shop.put(f"folder/{i}.md", f"# Title {i}\n\nText number {i}.")
+        await shop.discover()
+        reporter = await shop.pull()
+        assert set(reporter.outcomes.values()) == {Outcome.SUCCEEDED}
+        assert len(reporter.outcomes) == reporter.n_done == 25
+        doc = await shop.doc("folder/3.md")
+        assert (doc.extraction.status, doc.build.status, doc.claim) == (Status.COMPLETED, Status.COMPLETED, None)
+        assert (doc.title, doc.media_type, doc.n_chunks, doc.last_run_id) == ("Title 3", "text/markdown", 1, "run")
+        assert doc.links["s"].state is LinkState.INGESTED
+        assert doc.links["s"].parts["content"] == doc.artifact_hash
+        assert shop.held() == {shop.id_of(f"folder/{i}.md"): 1 for i in range(25)}
+        assert "number 7" in shop.found("# Title 7\n\nText number 7.")
+        assert await shop.state.list_due(utc_now(), 100) == []
+        assert await workers(shop) == []
+
+    async def test_reports_tell_what_to_materialize(self, shop):
+        """A report names the extraction and each store, with the record as it was published."""
+        shop.stores["t"] = shop.duckdb("t")
+        shop.put("a.md", "text")
+        await shop.discover()
+        report = (await shop.pull()).of("a.md")
+        assert (report.extracted, report.built, report.failed) == (True, ("s", "t"), ())
+        assert report.doc == await shop.doc("a.md")
+        assert report.result.run_id == "run"
+        assert (report.result.n_chunks, report.result.reason, report.result.error) == (1, None, "")
+
+    async def test_groups_are_no_larger_than_asked(self, shop):
+        """A run of many documents reports them in groups."""
+        shop.group = 4
+        for i in range(10):
+            shop.put(f"{i}.md", f"text {i}")
+        await shop.discover()
+        reporter = await shop.pull()
+        assert reporter.groups == [4, 4, 2]
+        assert len(shop.held()) == 10
+
+    async def test_limit(self, shop):
+        """A pull run takes as many as it was told and leaves the rest due."""
+        shop.group = 4
+        for i in range(10):
+            shop.put(f"{i}.md", f"text {i}")
+        await shop.discover()
+        assert len((await shop.pull(limit=6)).reports) == 6
+        assert len(await shop.state.list_due(utc_now(), 100)) == 4
+
+    async def test_nothing_due(self, shop):
+        """A run that finds nothing to do reports nothing and leaves no worker."""
+        assert (await shop.pull()).reports == []
+        assert await workers(shop) == []
+
+    async def test_local_extractor(self, shop):
+        """What the extractor finds is counted in the record and tied to the artifact."""
+        shop.extractor = LocalExtractor()
+        shop.put("a.md", "The ferry Aurora leaves Hamburg at noon. It carries 400 passengers to Oslo every day.")
+        await shop.discover()
+        await shop.pull()
+        doc = await shop.doc("a.md")
+        assert doc.n_entries > 0
+        artifact = shop.artifacts.get_many([doc.artifact])[doc.artifact]
+        assert len(artifact.entries) == doc.n_entries
+        assert artifact.document_id == doc.document_id
+
+    async def test_same_input_gives_the_same_bytes(self, shop, tmp_path):
+        """Extracted again from nothing, a document gives the artifact of the same key, which is kept once."""
+        shop.extractor = LocalExtractor()
+        shop.put("a.md", "# T\n\nSome text about Hamburg.\n\n- one\n- two")
+        await shop.discover()
+        await shop.pull()
+        first = (await shop.doc("a.md")).artifact
+        await shop.work_on("a.md", force=True)
+        assert (await shop.doc("a.md")).artifact == first
+        assert sqlite3.connect(tmp_path / "artifacts.db").execute("SELECT key FROM artifacts").fetchall() == [(first,)]
+
+    async def test_two_runs_share_the_work(self, shop):
+        """Two workers that pull at once do each document once."""
+        shop.group = 3
+        for i in range(30):
+            shop.put(f"{i}.md", f"text {i}")
+        await shop.discover()
+        one, two = await asyncio.gather(shop.pull(run_id="one"), shop.pull(run_id="two"))
+        done = [r.result.filename for x in (one, two) for r in x.reports if r.result.status is Outcome.SUCCEEDED]
+        assert sorted(done) == sorted(f"{i}.md" for i in range(30))
+        assert await workers(shop) == []
+
+
+class TestFailures:
+    async def test_one_poison_among_many(self, shop):
+        """A document that cannot be read fails alone, with its reason; its neighbours are done."""
+        for i in range(9):
+            shop.put(f"{i}.md", f"text {i}")
+        shop.put("poison.pdf", POISON)
+        shop.put("empty.md", b"")
+        await shop.discover()
+        reporter = await shop.pull()
+        failed = {key for key, outcome in reporter.outcomes.items() if outcome is Outcome.FAILED}
+        assert failed == {"poison.pdf", "empty.md"}
+        assert len(shop.held()) == 9
+        doc = await shop.doc("poison.pdf")
+        assert (doc.extraction.status, doc.extraction.reason, doc.build.status) == (
+            Status.FAILED,
+            Reason.MALFORMED,
+            Status.PENDING,
+        )
+        assert (await shop.doc("empty.md")).extraction.reason is Reason.EMPTY_FILE
+        assert reporter.results["poison.pdf"].reason is Reason.MALFORMED
+        assert reporter.results["poison.pdf"].error == doc.extraction.error != ""
+        assert (await shop.pull()).reports == []
+
+    async def test_unsupported_type_is_skipped(self, shop):
+        """A type that no parser reads is skipped, not failed."""
+        shop.put("a.png", b"\x89PNG\r\n\x1a\n" + bytes(100))
+        await shop.discover()
+        reporter = await shop.pull()
+        assert reporter.outcomes == {"a.png": Outcome.SKIPPED}
+        doc = await shop.doc("a.png")
+        assert (doc.extraction.status, doc.build.status) == (Status.SKIPPED, Status.SKIPPED)
+        assert doc.extraction.reason is Reason.UNSUPPORTED_TYPE
+        assert await shop.state.list_due(utc_now(), 10) == []
+
+    async def test_file_gone_before_it_is_read(self, shop):
+        """A file that went after it was listed fails for now, and its record says so."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        (shop.root / "a.md").unlink()
+        assert (await shop.pull()).results["a.md"].reason is Reason.VANISHED
+        assert (await shop.doc("a.md")).extraction.next_attempt_at > utc_now()
+
+    async def test_too_large(self, shop):
+        """A file over the limit fails with the limit's name and is not read."""
+        shop.put("a.md", b"x" * (10**6 + 1))
+        await shop.discover()
+        result = (await shop.pull()).results["a.md"]
+        assert result.reason is Reason.TOO_LARGE
+        assert "limits.file_bytes" in result.error
+        assert shop.pool.n_parsed == 0
+
+    async def test_unavailable_store_fails_only_its_link(self, shop):
+        """A store that does not answer fails its own link; the other store has the document."""
+        down = shop.stores["down"] = Unavailable("down", shop.folder / "down.duckdb", STAMP)
+        for i in range(3):
+            shop.put(f"{i}.md", f"text {i}")
+        await shop.discover()
+        reporter = await shop.pull()
+        report = reporter.of("0.md")
+        assert (report.result.status, report.built, report.failed) == (Outcome.FAILED, ("s",), ("down",))
+        assert report.result.reason is Reason.STORE_UNAVAILABLE
+        doc = await shop.doc("0.md")
+        assert (doc.links["s"].state, doc.links["down"].state) == (LinkState.INGESTED, LinkState.FAILED)
+        assert (doc.extraction.status, doc.build.status) == (Status.COMPLETED, Status.FAILED)
+        assert doc.build.next_attempt_at > utc_now()
+        assert down.calls == 1
+        shop.stores["down"] = shop.duckdb("down")
+        parsed = shop.pool.n_parsed
+        reporter = await shop.work_on("0.md", "1.md", "2.md")
+        assert set(reporter.outcomes.values()) == {Outcome.SUCCEEDED}
+        assert shop.pool.n_parsed == parsed
+        assert len(shop.held("down")) == 3
+        assert (await shop.doc("0.md")).build.attempts == 0
+
+    async def test_fault_in_a_store_costs_one_document(self, shop, caplog):
+        """An unexpected exception in a store is narrowed down to the document that brings it about."""
+        store = shop.stores["s"] = ChokesOn("s", shop.folder / "s.duckdb", STAMP)
+        store.culprit = "5.md"
+        for i in range(10):
+            shop.put(f"{i}.md", f"text {i}")
+        await shop.discover()
+        reporter = await shop.pull()
+        assert [key for key, outcome in reporter.outcomes.items() if outcome is Outcome.FAILED] == ["5.md"]
+        assert reporter.results["5.md"].reason is Reason.INTERNAL_ERROR
+        assert "a fault of the store" in reporter.results["5.md"].error
+        assert len(shop.held()) == 9
+        assert shop.id_of("5.md") in caplog.text
+
+    async def test_fault_in_the_extractor_costs_one_document(self, shop, caplog):
+        """An unexpected exception in the extractor fails its document and no other."""
+        shop.extractor = ChokingExtractor()
+        for i in range(5):
+            shop.put(f"{i}.md", "choke" if i == 2 else f"text {i}")
+        await shop.discover()
+        reporter = await shop.pull()
+        assert [key for key, outcome in reporter.outcomes.items() if outcome is Outcome.FAILED] == ["2.md"]
+        assert reporter.results["2.md"].reason is Reason.INTERNAL_ERROR
+        assert shop.id_of("2.md") in caplog.text
+
+    async def test_source_that_is_no_longer_configured(self, shop):
+        """A document of a source nobody knows any more fails, and the message lists those that are known."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        doc = await shop.doc("a.md")
+        await shop.state.set_many([(msgspec.structs.replace(doc, source="old"), doc)])
+        result = (await shop.pull()).results["a.md"]
+        assert result.reason is Reason.SOURCE_UNAVAILABLE
+        assert "Known: docs" in result.error
+
+
+class TestNothingTwice:
+    async def test_touched_file_is_not_parsed(self, shop):
+        """New times, same bytes: read and found unchanged, neither parsed nor written."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        before, parsed = await shop.doc("a.md"), shop.pool.n_parsed
+        os.utime(shop.root / "a.md", (1, 1))
+        assert (await shop.discover()).changed == [before.document_id]
+        stored = (shop.folder / "s.duckdb").read_bytes()
+        reporter = await shop.pull()
+        assert reporter.outcomes == {"a.md": Outcome.UNCHANGED}
+        assert shop.pool.n_parsed == parsed
+        assert (shop.folder / "s.duckdb").read_bytes() == stored
+        after = await shop.doc("a.md")
+        assert (after.artifact, after.build.status, after.links["s"].state) == (
+            before.artifact,
+            Status.COMPLETED,
+            LinkState.INGESTED,
+        )
+        assert (await shop.discover()).n_unchanged == 1
+
+    async def test_changed_file_replaces_its_text(self, shop):
+        """Other bytes are extracted, and the store holds the new text only."""
+        shop.put("a.md", "the old text")
+        await shop.discover()
+        await shop.pull()
+        shop.put("a.md", "quite another text")
+        await shop.discover()
+        assert (await shop.pull()).outcomes == {"a.md": Outcome.SUCCEEDED}
+        assert shop.found("the old text") == "quite another text"
+
+    async def test_changed_configuration_extracts_what_is_due(self, shop):
+        """With another parser, chunker or extractor the same bytes are extracted anew."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        parsed = shop.pool.n_parsed
+        shop.config_parts["chunker"] = "c2"
+        os.utime(shop.root / "a.md", (1, 1))
+        await shop.discover()
+        await shop.pull()
+        assert shop.pool.n_parsed == parsed + 1
+        assert (await shop.doc("a.md")).extraction.parts["chunker"] == "c2"
+
+    async def test_force_extracts_what_is_complete(self, shop):
+        """Forced, a complete document is parsed again and reported as done."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        parsed = shop.pool.n_parsed
+        report = (await shop.work_on("a.md", force=True)).of("a.md")
+        assert shop.pool.n_parsed == parsed + 1
+        assert (report.result.status, report.extracted, report.built) == (Outcome.SUCCEEDED, True, ("s",))
+
+    async def test_named_and_complete_is_reported_again(self, shop):
+        """Asked for by name, a complete document is told again and nothing is done to it."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        before, parsed = await shop.doc("a.md"), shop.pool.n_parsed
+        named = (await shop.work_on("a.md", named=True)).of("a.md")
+        assert (named.result.status, named.extracted, named.built) == (Outcome.UNCHANGED, True, ("s",))
+        unnamed = (await shop.work_on("a.md")).of("a.md")
+        assert (unnamed.result.status, unnamed.extracted, unnamed.built) == (Outcome.UNCHANGED, False, ())
+        assert await shop.doc("a.md") == before
+        assert shop.pool.n_parsed == parsed
+
+    async def test_unknown_document(self, shop):
+        """A name that no source ever listed fails and says what to do; no record appears."""
+        worker, reporter = await shop.worker(), RecordedReports()
+        await shop.engine(worker, reporter).work_on(["hand-added"])
+        [report] = reporter.reports
+        assert report.doc is None
+        assert (report.result.status, report.result.reason) == (Outcome.FAILED, Reason.UNKNOWN_DOCUMENT)
+        assert report.result.error
+        assert await shop.state.get_status("hand-added") is None
+
+    async def test_a_document_named_twice_is_done_once(self, shop):
+        """Naming a document twice in one request is no error and no double work."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        reporter = await shop.work_on("a.md", "a.md")
+        assert [report.result.status for report in reporter.reports] == [Outcome.SUCCEEDED]
+
+    async def test_unwanted_is_left_alone(self, shop):
+        """What the selection does not want is neither claimed nor changed."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        before = await shop.doc("a.md")
+        assert (await shop.work_on("a.md", wants=lambda _: False)).outcomes == {"a.md": Outcome.BUSY}
+        assert await shop.doc("a.md") == before
+
+
+class TestStores:
+    async def test_only_selected_stores_are_built(self, shop):
+        """A run of one store leaves the other as it is, and the document due there."""
+        shop.stores["t"] = shop.duckdb("t")
+        shop.put("a.md", "text")
+        await shop.discover()
+        report = (await shop.work_on("a.md", stores=("t",))).of("a.md")
+        assert (report.extracted, report.built) == (True, ("t",))
+        assert (shop.held("s"), len(shop.held("t"))) == ({}, 1)
+        assert (await shop.doc("a.md")).build.status is Status.PENDING
+        parsed = shop.pool.n_parsed
+        assert (await shop.pull()).of("a.md").built == ("s", "t")
+        assert shop.pool.n_parsed == parsed
+        assert (await shop.doc("a.md")).build.status is Status.COMPLETED
+
+    async def test_extraction_alone(self, shop):
+        """A run without stores extracts, and leaves the build pending."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        report = (await shop.work_on("a.md", stores=())).of("a.md")
+        assert (report.extracted, report.built) == (True, ())
+        assert (await shop.doc("a.md")).build.status is Status.PENDING
+
+    async def test_store_that_is_no_longer_configured(self, shop):
+        """A document due in a store that is no longer configured completes without it, and does not come back."""
+        shop.stores["gone"] = Unavailable("gone", shop.folder / "gone.duckdb", STAMP)
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        del shop.stores["gone"]
+        assert (await shop.work_on("a.md")).results["a.md"].status in (Outcome.SUCCEEDED, Outcome.UNCHANGED)
+        doc = await shop.doc("a.md")
+        assert (doc.due_in, doc.build.status) == (("s",), Status.COMPLETED)
+        assert (await shop.pull()).reports == []
+
+    async def test_new_document_due_in_an_unconfigured_store(self, shop):
+        """A due document that names an unknown store is done once, not for ever."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        doc = await shop.doc("a.md")
+        await shop.state.set_many([(msgspec.structs.replace(doc, due_in=("gone", "s")), doc)])
+        reporter = await asyncio.wait_for(shop.pull(limit=50), 20)
+        assert [report.result.status for report in reporter.reports] == [Outcome.SUCCEEDED]
+
+    async def test_vanished_document_leaves_every_store(self, shop):
+        """A document that is gone from its source is gone from the stores; its record remembers it."""
+        shop.stores["t"] = shop.duckdb("t")
+        shop.put("a.md", "text")
+        shop.put("b.md", "other")
+        await shop.discover()
+        await shop.pull()
+        (shop.root / "a.md").unlink()
+        await shop.discover()
+        assert (await shop.pull()).outcomes == {"a.md": Outcome.REMOVED}
+        assert list(shop.held("s")) == list(shop.held("t")) == [shop.id_of("b.md")]
+        doc = await shop.doc("a.md")
+        assert (doc.presence, doc.links, doc.claim) == (Presence.DELETED, {}, None)
+        assert (await shop.pull()).reports == []
+
+    async def test_document_that_comes_back(self, shop):
+        """Removed and put there again, a document is extracted and built like a new one, above its old fence."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        (shop.root / "a.md").unlink()
+        await shop.discover()
+        await shop.pull()
+        shop.put("a.md", "text")
+        await shop.discover()
+        reporter = await shop.pull()
+        assert reporter.outcomes == {"a.md": Outcome.SUCCEEDED}
+        assert list(shop.held()) == [shop.id_of("a.md")]
+
+    @pytest.mark.parametrize("kind", [Unavailable, ChokesOn])
+    async def test_failed_removal_waits(self, shop, kind):
+        """A store that cannot remove is asked once a run; the document stays vanished and comes back after a pause."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        (shop.root / "a.md").unlink()
+        await shop.discover()
+        shop.stores["s"] = kind("s", shop.folder / "s.duckdb", STAMP)
+        reporter = await shop.pull(limit=20)
+        assert [report.result.status for report in reporter.reports] == [Outcome.FAILED]
+        assert reporter.results["a.md"].reason in (Reason.STORE_UNAVAILABLE, Reason.INTERNAL_ERROR)
+        doc = await shop.doc("a.md")
+        assert (doc.presence, doc.claim) == (Presence.VANISHED, None)
+        assert doc.build.next_attempt_at > utc_now()
+        shop.stores["s"] = shop.duckdb("s")
+        assert (await shop.work_on("a.md")).outcomes == {"a.md": Outcome.REMOVED}
+        assert shop.held() == {}
+
+
+class TestLostArtifacts:
+    @pytest.fixture
+    async def half_done(self, shop):
+        """A document that is extracted, and that its store could not take, and whose artifact is lost."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.work_on("a.md", stores=())
+        connection = sqlite3.connect(shop.folder / "artifacts.db")
+        connection.execute("DELETE FROM artifacts")
+        connection.commit()
+        connection.close()
+        return shop
+
+    async def test_is_extracted_again(self, half_done):
+        """A document to be built whose artifact is lost is extracted again and built."""
+        parsed = half_done.pool.n_parsed
+        assert (await half_done.pull()).outcomes == {"a.md": Outcome.SUCCEEDED}
+        assert half_done.pool.n_parsed == parsed + 1
+        doc = await half_done.doc("a.md")
+        assert doc.artifact in half_done.artifacts.get_many([doc.artifact])
+        assert len(half_done.held()) == 1
+
+    async def test_fails_like_any_extraction(self, half_done):
+        """If it cannot be extracted again, that document fails, and its neighbours are done."""
+        (half_done.root / "a.md").unlink()
+        half_done.put("b.md", "other")
+        [seen] = (await half_done.discover()).new
+        doc = await half_done.doc("a.md")
+        if doc.presence is not Presence.PRESENT:  # the listing saw it go; a run that began before did not
+            await half_done.state.set_many([(transitions.content_changed(doc, "v", 1, doc.due_in, utc_now()), doc)])
+        reporter = await half_done.pull()
+        assert reporter.outcomes == {"a.md": Outcome.FAILED, "b.md": Outcome.SUCCEEDED}
+        assert seen in half_done.held()
+
+    async def test_vanished_file_of_a_lost_artifact(self, half_done):
+        """A document to be built whose artifact and file are both gone fails, and stops nobody."""
+        (half_done.root / "a.md").unlink()
+        reporter = await half_done.pull()
+        assert reporter.results["a.md"].reason is Reason.VANISHED
+        assert (await half_done.doc("a.md")).claim is None
+
+    async def test_touched_file_of_a_lost_artifact(self, half_done):
+        """An unchanged document that a store lacks is extracted again where its artifact is lost."""
+        os.utime(half_done.root / "a.md", (1, 1))
+        await half_done.discover()
+        assert (await half_done.pull()).outcomes == {"a.md": Outcome.SUCCEEDED}
+        assert len(half_done.held()) == 1
+
+
+class TakenOverBeforePublish(RecordDocumentStateStore):
+    """A real state store in which a sweep and another worker come between the claim and the next write."""
+
+    def __init__(self, shop, key, at_write) -> None:
+        super().__init__(shop.backend)
+        self._shop, self._key, self._at_write, self._n = shop, key, at_write, 0
+
+    async def set_many(self, changes):
+        """See DocumentStateStore."""
+        ours = [new for new, _ in changes if new.document_id == self._shop.id_of(self._key)]
+        if ours:
+            self._n += 1
+            if self._n == self._at_write:
+                doc = await self.get_status(ours[0].document_id)
+                if doc.claim is None:
+                    await super().set_many([(transitions.claimed(doc, "other", "r", utc_now(), extract=True), doc)])
+                else:
+                    await take_over(Plain(self._shop), doc)
+        return await super().set_many(changes)
+
+
+class Plain:
+    """A shop whose state is the plain store."""
+
+    def __init__(self, shop) -> None:
+        self.state = RecordDocumentStateStore(shop.backend)
+
+
+class DeclaredDeadMeanwhile(NoneExtractor):
+    """An extractor during whose work a watcher declares every worker dead."""
+
+    def __init__(self, shop) -> None:
+        self._shop = shop
+
+    async def extract(self, document_id, chunks):
+        """See Extractor."""
+        assert await WorkerWatch(self._shop.backend, timedelta(0)).bury()
+        return await super().extract(document_id, chunks)
+
+
+class TestTakenOver:
+    @pytest.mark.parametrize("at_write", [1, 2, 3])
+    async def test_conflict_at_each_write(self, shop, at_write):
+        """Taken over before claim, extraction or build is published: the other's record stands, and we report busy."""
+        shop.put("a.md", "text")
+        shop.put("b.md", "other")
+        await shop.discover()
+        shop.state = TakenOverBeforePublish(shop, "a.md", at_write)
+        reporter = await shop.pull()
+        assert reporter.outcomes == {"a.md": Outcome.BUSY, "b.md": Outcome.SUCCEEDED}
+        doc = await shop.doc("a.md")
+        assert (doc.claim.worker_id, doc.extraction.status) == ("other", Status.IN_PROGRESS)
+        assert doc.links == {}
+        assert await workers(shop) == []
+
+    async def test_worker_declared_dead_publishes_nothing(self, shop):
+        """A worker that is dead to the others stops with LeaseLostError; what it held is to be had again."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        worker, reporter = await shop.worker(), RecordedReports()
+
+        shop.extractor = DeclaredDeadMeanwhile(shop)
+        worker._lease = -worker._lease  # as if it had slept past its lease
+        with pytest.raises(LeaseLostError):
+            await shop.engine(worker, reporter).pull(10)
+        assert reporter.reports == []
+        assert shop.held() == {}
+        doc = await shop.doc("a.md")
+        assert (doc.claim, doc.links) == (None, {})
+        assert await shop.state.list_due(utc_now(), 10) == [doc.document_id]
+
+    async def test_store_fences_a_late_writer(self, shop):
+        """A document that a later claim has built is not written by the earlier one, and is reported as busy."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        shop.duckdb("s").remove([Removal(shop.id_of("a.md"), 9)])
+        shop.state = TakenOverBeforePublish(shop, "a.md", 3)
+        assert (await shop.pull()).outcomes == {"a.md": Outcome.BUSY}
+        assert (await shop.doc("a.md")).claim.worker_id == "other"
+        assert shop.found("text") is None
+
+    async def test_store_ahead_of_a_restored_state(self, shop):
+        """If the state was lost and the store remembers larger tokens, documents catch up and are never stuck."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        shop.duckdb("s").remove([Removal(shop.id_of("a.md"), 3)])
+        outcomes = [(await shop.pull()).outcomes["a.md"] for _ in range(3)]
+        assert outcomes == [Outcome.BUSY, Outcome.BUSY, Outcome.SUCCEEDED]
+        doc = await shop.doc("a.md")
+        assert (doc.claim, doc.build.status, doc.token) == (None, Status.COMPLETED, 3)
+        assert shop.found("text") == "text"
+
+
+class TestInterrupted:
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, asyncio.CancelledError, RuntimeError])
+    @pytest.mark.parametrize("at", ["document_done", "group_done"])
+    async def test_all_claims_are_released(self, shop, error, at):
+        """Whatever ends a run, nothing stays claimed, and the next run does what is left."""
+        shop.group = 3
+        shop.put("0.pdf", POISON)
+        for i in range(1, 12):
+            shop.put(f"{i}.md", f"text {i}")
+        await shop.discover()
+        worker = await shop.worker()
+        with pytest.raises(error):
+            await shop.engine(worker, RecordedReports(error(), at)).pull(100)
+        docs = [doc async for doc in shop.state.iter_statuses()]
+        assert [doc.claim for doc in docs] == [None] * 12
+        assert Status.IN_PROGRESS not in {
+            status for doc in docs for status in (doc.extraction.status, doc.build.status)
+        }
+        await shop.pull()
+        assert len(shop.held()) == 11
+        assert await shop.state.list_due(utc_now(), 100) == []
+
+    async def test_released_costs_no_attempt(self, shop):
+        """A run that is interrupted does not bring its documents nearer to quarantine."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        worker = await shop.worker()
+        with pytest.raises(KeyboardInterrupt):
+            await shop.engine(
+                worker, RecordedReports(KeyboardInterrupt(), "document_done"), Selection(("s",), force=True)
+            ).work_on([shop.id_of("a.md")])
+        doc = await shop.doc("a.md")
+        assert (doc.extraction.attempts, doc.build.attempts, doc.claim) == (0, 0, None)
