@@ -1,0 +1,220 @@
+"""Any sequence of what the program may do to a document keeps the record true."""
+
+from datetime import timedelta
+
+import msgspec
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from resources.document_state import transitions
+from resources.document_state.label import label_of, read_label
+from resources.document_state.model import DocStatus, LinkState, Presence, Status
+from resources.document_state.reasons import Reason
+from resources.document_state.take_up import Action, Mode, action_for, is_taken_up
+from resources.document_state.transitions import check_transition, due_at
+from tests.document_state.documents import NOW, POLICY, extracted, failed_link, ingested
+
+STORES = ("s", "t", "u")
+subsets = st.lists(st.sampled_from(STORES), unique=True).map(tuple)
+reasons = st.sampled_from(Reason)
+A_LONG_TIME = timedelta(days=1000)
+
+
+class DocumentMachine(RuleBasedStateMachine):
+    """Discovery, workers, sweeps and people at one document, each doing only what its code may do."""
+
+    @initialize(due_in=subsets)
+    def is_discovered(self, due_in):
+        """A source listed it first."""
+        self.now = NOW
+        self.tokens: list[int] = []
+        self.doc: DocStatus = transitions.discovered("a", "default", "docs", "docs:a.md", "v1", 1, due_in, self.now)
+
+    def becomes(self, doc: DocStatus) -> None:
+        """Take a change, which the table must allow."""
+        check_transition(self.doc, doc)
+        self.doc = doc
+        self.now += timedelta(seconds=1)
+
+    is_free = precondition(lambda self: self.doc.claim is None)
+    is_held = precondition(lambda self: self.doc.claim is not None)
+    is_extracting = precondition(lambda self: self.doc.claim and self.doc.extraction.status is Status.IN_PROGRESS)
+    is_building = precondition(
+        lambda self: (
+            self.doc.claim and self.doc.presence is Presence.PRESENT and self.doc.extraction.status is Status.COMPLETED
+        )
+    )
+    is_removing = precondition(lambda self: self.doc.claim and self.doc.presence is not Presence.PRESENT)
+
+    @rule(seconds=st.integers(0, 100_000))
+    def time_passes(self, seconds):
+        """Nothing happens."""
+        self.now += timedelta(seconds=seconds)
+
+    @is_free
+    @rule(version=st.sampled_from(["v1", "v2", "v3"]), due_in=subsets)
+    def content_changes(self, version, due_in):
+        """Its source has other content, or has it again."""
+        self.becomes(transitions.content_changed(self.doc, version, 2, due_in, self.now))
+
+    @precondition(lambda self: self.doc.claim is None and self.doc.presence is Presence.PRESENT)
+    @rule()
+    def vanishes(self):
+        """Its source no longer has it."""
+        self.becomes(transitions.vanished(self.doc, self.now))
+
+    @is_free
+    @rule(force=st.booleans(), configured=subsets)
+    def is_claimed(self, force, configured):
+        """A run takes it, as the engine does: for what it needs, without stores that are not configured."""
+        action = action_for(self.doc, force=force)
+        if action is not None:
+            doc = transitions.claimed(self.doc, "w", "run", self.now, extract=action is Action.EXTRACT)
+            due_in = tuple(store for store in doc.due_in if store in configured)
+            self.tokens.append(doc.claim.token)
+            self.becomes(msgspec.structs.replace(doc, due_in=due_in))
+
+    @is_held
+    @rule()
+    def is_released(self):
+        """It is given back undone."""
+        self.becomes(transitions.released(self.doc, self.now))
+
+    @is_extracting
+    @rule(content=st.sampled_from(["h1", "h2"]))
+    def is_extracted(self, content):
+        """Extraction made the same of it as before, or something else."""
+        self.becomes(extracted(self.doc, content, self.now))
+
+    @precondition(
+        lambda self: self.doc.claim and self.doc.extraction.status is Status.IN_PROGRESS and self.doc.artifact
+    )
+    @rule()
+    def is_unchanged(self):
+        """It was read and is as it was."""
+        self.becomes(transitions.extracted_as_before(self.doc, self.now, "v4"))
+
+    @is_extracting
+    @rule(reason=reasons)
+    def fails(self, reason):
+        """It cannot be extracted."""
+        self.becomes(transitions.extraction_failed(self.doc, reason, "detail", self.now, POLICY))
+
+    @is_extracting
+    @rule()
+    def is_skipped(self):
+        """It is not to be extracted."""
+        self.becomes(transitions.extraction_skipped(self.doc, Reason.UNSUPPORTED_TYPE, "detail", self.now))
+
+    @is_building
+    @rule()
+    def artifact_is_lost(self):
+        """It is found that nothing can be built from."""
+        self.becomes(transitions.artifact_lost(self.doc, self.now))
+
+    @is_building
+    @rule(written=subsets, refused=subsets, reason=reasons)
+    def is_built(self, written, refused, reason):
+        """Some of its stores were written, some refused, and some were not touched."""
+        links = {store: ingested(self.doc, store, self.now) for store in written if store in self.doc.due_in}
+        links |= {store: failed_link(self.doc, store, reason) for store in refused if store in self.doc.due_in}
+        self.becomes(transitions.built(self.doc, links, self.now, POLICY))
+
+    @is_removing
+    @rule()
+    def is_removed(self):
+        """No store has it any more."""
+        self.becomes(transitions.removed(self.doc, self.now))
+
+    @is_removing
+    @rule()
+    def cannot_be_removed(self):
+        """A store refuses to let it go."""
+        self.becomes(transitions.removal_failed(self.doc, self.now, POLICY))
+
+    @is_free
+    @rule()
+    def a_person_asks(self):
+        """Somebody wants it tried again."""
+        self.becomes(transitions.retry_requested(self.doc, self.now))
+
+    @invariant()
+    def claimed_is_not_due(self):
+        """What a worker holds, no other takes."""
+        if self.doc.claim is not None:
+            assert due_at(self.doc) is None
+            assert not any(is_taken_up(self.doc, mode, self.now + A_LONG_TIME) for mode in Mode)
+            assert self.doc.claim.token == self.doc.token
+
+    @invariant()
+    def nobody_is_in_progress_alone(self):
+        """What is in progress is in somebody's hands."""
+        if self.doc.claim is None:
+            assert Status.IN_PROGRESS not in (self.doc.extraction.status, self.doc.build.status)
+
+    @invariant()
+    def complete_means_in_every_store(self):
+        """A complete build stands in each due store at the current content."""
+        if self.doc.build.status is Status.COMPLETED:
+            for store in self.doc.due_in:
+                link = self.doc.links[store]
+                assert (link.state, link.parts["content"]) == (LinkState.INGESTED, self.doc.artifact_hash)
+
+    @invariant()
+    def what_is_owed_is_due(self):
+        """Whatever is pending and free is due by now, so no document can be forgotten."""
+        doc = self.doc
+        if doc.claim is not None or doc.presence is Presence.DELETED:
+            return
+        if doc.presence is not Presence.PRESENT:
+            assert due_at(doc) is not None
+        elif Status.PENDING in (doc.extraction.status, doc.build.status) and doc.extraction.status is not Status.FAILED:
+            assert due_at(doc) <= self.now
+
+    @invariant()
+    def what_is_complete_is_not_due(self):
+        """What is done is left alone."""
+        doc = self.doc
+        done = doc.extraction.status is Status.SKIPPED or doc.build.status is Status.COMPLETED
+        if done and doc.presence is Presence.PRESENT:
+            assert due_at(doc) is None
+
+    @invariant()
+    def failed_and_skipped_have_a_reason(self):
+        """These two states have a reason, and no other has."""
+        for phase in (self.doc.extraction, self.doc.build):
+            assert (phase.reason is not None) is (phase.status in (Status.FAILED, Status.SKIPPED))
+
+    @invariant()
+    def deleted_holds_nothing(self):
+        """A deleted document is in no store and no hand."""
+        if self.doc.presence is Presence.DELETED:
+            assert (self.doc.links, self.doc.artifact, self.doc.claim) == ({}, "", None)
+
+    @invariant()
+    def tokens_grow(self):
+        """No fencing token is given out twice."""
+        assert self.tokens == sorted(set(self.tokens))
+
+    @invariant()
+    def label_says_what_the_record_says(self):
+        """Counting by label counts the truth."""
+        label = read_label(label_of(self.doc))
+        assert (label.presence, label.extraction, label.build) == (
+            self.doc.presence,
+            self.doc.extraction.status,
+            self.doc.build.status,
+        )
+        assert label.claimed is (self.doc.claim is not None)
+
+    @invariant()
+    def survives_encoding(self):
+        """The record is stored without loss, and is small."""
+        encoded = msgspec.json.encode(self.doc)
+        assert msgspec.json.decode(encoded, type=DocStatus) == self.doc
+        assert len(encoded) < 4096
+
+
+TestDocument = DocumentMachine.TestCase
+TestDocument.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
