@@ -109,14 +109,23 @@ class Worker:
 
     async def _renew(self, **changes: object) -> None:
         with self._lock:
-            before = time.monotonic()
-            record = msgspec.structs.replace(self._record, beat=self._record.beat + 1, **changes)
-            write = Write(self.worker_id, msgspec.json.encode(record), self._stamp)
-            result = (await self._backend.compare_and_set(KIND, [write]))[0]
-            if not result.written or result.stamp is None:
-                self._lost = True
-                raise LeaseLostError(f"Worker {self.worker_id} was declared dead.")
-            self._record, self._stamp, self._renewed = record, result.stamp, before
+            while True:
+                before = time.monotonic()
+                record = msgspec.structs.replace(self._record, beat=self._record.beat + 1, **changes)
+                write = Write(self.worker_id, msgspec.json.encode(record), self._stamp)
+                result = (await self._backend.compare_and_set(KIND, [write]))[0]
+                if result.written and result.stamp is not None:
+                    self._record, self._stamp, self._renewed = record, result.stamp, before
+                    return
+                self._stamp = await self._stamp_if_alive()
+
+    async def _stamp_if_alive(self) -> Stamp:
+        """The record's stamp, if it stands as only we can have written it: by a renewal whose reply was lost."""
+        found = await self._backend.read(KIND, self.worker_id)
+        if found is None or msgspec.json.decode(found.value, type=WorkerRecord).dead:
+            self._lost = True
+            raise LeaseLostError(f"Worker {self.worker_id} was declared dead.")
+        return found.stamp
 
 
 class Heartbeat:
