@@ -104,7 +104,12 @@ def build_document_assets(
         artifacts: ArtifactStoreResource,
     ) -> Iterator[dg.MaterializeResult[None]]:
         opened = Components(settings, document_state.open(), artifacts.open())
-        reporter = asyncio.run(_ingest(context, config, opened, on_progress))
+        try:
+            reporter = asyncio.run(_ingest(context, config, opened, on_progress))
+        except dg.DagsterExecutionInterruptedError:
+            # Ctrl-C or SIGTERM: without a word from us Dagster counts it as a failure.
+            context.instance.report_run_canceling(context.run)
+            raise
         log_outcome(context.log, reporter)
         tag_run(context.instance, context.run, _kind(context, config), reporter)
         raise_if_failed(reporter, settings.runs.fail_run_on)

@@ -42,4 +42,7 @@ class ListRuns:
         result = self._job.execute_in_process(
             run_config=config, instance=self._instance, tags=tags, raise_on_error=False
         )
+        run = self._instance.get_run_by_id(result.run_id)
+        if run is not None and run.status is dg.DagsterRunStatus.CANCELED:
+            raise KeyboardInterrupt  # Dagster took the signal and ended the run; who asked for it must hear of it too
         return result.run_id

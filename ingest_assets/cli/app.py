@@ -1,10 +1,9 @@
 """`ingest`: its commands, and how a fault becomes one sentence and an exit code."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -22,8 +21,6 @@ from resources.extractor.open_extractor import UnknownExtractorError
 from resources.records.backend import BackendError
 from resources.records.uri import UnknownSchemeError
 from resources.store.store import StoreConfigError, StoreError
-
-T = TypeVar("T")
 
 _WRONG_USAGE = (
     ConfigurationError,
@@ -64,7 +61,7 @@ def run(
         complain("--failed goes with --mode resume.")
         raise typer.Exit(Exit.USAGE)
     chosen = Mode.RETRY_FAILED if failed else mode
-    raise typer.Exit(work.run(Components(load_settings()), paths or [], chosen, accept_vanished, as_json))
+    _finish(lambda: work.run(Components(load_settings()), paths or [], chosen, accept_vanished, as_json))
 
 
 @app.command()
@@ -74,19 +71,19 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Say what `ingest run` would do to which document and why; change nothing."""
-    raise typer.Exit(_with_components(lambda parts: work.plan(parts, paths or [], mode, as_json)))
+    _finish(_with_components(lambda parts: work.plan(parts, paths or [], mode, as_json)))
 
 
 @app.command()
 def retry(documents: Documents, as_json: AsJson = False) -> None:
     """Try failed or skipped documents again, whatever the reason was."""
-    raise typer.Exit(work.retry(Components(load_settings()), documents, as_json))
+    _finish(lambda: work.retry(Components(load_settings()), documents, as_json))
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
     """Count the documents by status and reason, and the stores' documents by state."""
-    raise typer.Exit(_with_components(lambda parts: inspect.status(parts, as_json)))
+    _finish(_with_components(lambda parts: inspect.status(parts, as_json)))
 
 
 @app.command()
@@ -95,7 +92,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show the whole record of a document."""
-    raise typer.Exit(_with_components(lambda parts: inspect.show(parts, document, as_json)))
+    _finish(_with_components(lambda parts: inspect.show(parts, document, as_json)))
 
 
 @app.command()
@@ -104,7 +101,7 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """List the newest jobs, or show one with what became of each document."""
-    raise typer.Exit(_with_components(lambda parts: inspect.jobs(parts, job_id, as_json)))
+    _finish(_with_components(lambda parts: inspect.jobs(parts, job_id, as_json)))
 
 
 @app.command()
@@ -117,7 +114,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the chunks nearest to a query."""
-    raise typer.Exit(_with_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
+    _finish(_with_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
 
 
 @app.command(name="dagster-home", hidden=True)
@@ -125,31 +122,37 @@ def print_dagster_home() -> None:
     """Make Dagster's folder and print its path, for `make dev`."""
     from ingest_assets.dagster_home import dagster_home
 
-    typer.echo(dagster_home(load_settings()))
+    def prepare() -> int:
+        typer.echo(dagster_home(load_settings()))
+        return Exit.DONE
+
+    _finish(prepare)
 
 
 def main() -> None:
-    """Run a command; every foreseen fault becomes one sentence on stderr."""
+    """Run the command line."""
+    app()
+
+
+def _finish(command: Callable[[], int]) -> NoReturn:
+    """Run a command and exit with its code; every foreseen fault becomes one sentence on stderr."""
     try:
-        app(standalone_mode=False)
-    except typer.Exit as error:
-        sys.exit(error.exit_code)
-    except typer.Abort:
-        sys.exit(Exit.INTERRUPTED)
+        code = command()
     except KeyboardInterrupt:
         complain("Interrupted. What was claimed is released; `ingest run` goes on where this stopped.")
-        sys.exit(Exit.INTERRUPTED)
+        code = Exit.INTERRUPTED
     except _WRONG_USAGE as error:
         complain(str(error))
-        sys.exit(Exit.USAGE)
+        code = Exit.USAGE
     except _FAULTS as error:
         complain(str(error))
-        sys.exit(Exit.FAILED)
+        code = Exit.FAILED
+    raise typer.Exit(code)
 
 
-def _with_components(command: Callable[[Components], Coroutine[Any, Any, T]]) -> T:
-    async def opened() -> T:
+def _with_components(command: Callable[[Components], Coroutine[Any, Any, int]]) -> Callable[[], int]:
+    async def opened() -> int:
         async with Components(load_settings()) as components:
             return await command(components)
 
-    return asyncio.run(opened())
+    return lambda: asyncio.run(opened())

@@ -26,10 +26,18 @@ class Exit(IntEnum):
     INTERRUPTED = 130  # by Ctrl-C; claims are released
 
 
+_WIDTH_IN_A_FILE = 160
+
+
+def _console_on(descriptor: int) -> Console:
+    width = None if os.isatty(descriptor) else _WIDTH_IN_A_FILE
+    return Console(file=os.fdopen(os.dup(descriptor), "w", encoding="utf-8"), highlight=False, width=width)
+
+
 # Dagster redirects the process's own stdout and stderr into a run's log while it executes: people are spoken to
 # through copies made before.
-console = Console(file=os.fdopen(os.dup(1), "w", encoding="utf-8"), highlight=False, soft_wrap=False)
-errors = Console(file=os.fdopen(os.dup(2), "w", encoding="utf-8"), highlight=False)
+console = _console_on(1)
+errors = _console_on(2)
 
 
 def print_json(value: Any) -> None:
