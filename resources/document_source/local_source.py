@@ -1,6 +1,8 @@
 """Documents in a folder."""
 
+import errno
 import os
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -14,6 +16,7 @@ DEFAULT_EXCLUDE = (".*", "~$*")
 # A file written this recently may be written again within one step of the file system's clock, which its time would
 # not show. Such a file is read twice and compared.
 _YOUNG_NS = 2_000_000_000
+_LEADS_NOWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 
 class LocalSource(DocumentSource):
@@ -35,12 +38,17 @@ class LocalSource(DocumentSource):
         """See DocumentSource."""
         if not os.path.isdir(self._root):  # noqa: PTH112 - bytes paths: names that are no text
             raise SourceError(self.name, f"folder {self.root} does not exist. Create it, or correct its uri.")
-        start = os.path.join(self._root, prefix)  # noqa: PTH118
+        if any(self._is_excluded(name) for name in prefix.split(b"/") if name not in {b"..", b"."}):
+            return
+        start = os.path.join(self._root, prefix).rstrip(b"/") if prefix else self._root  # noqa: PTH118
         real_root = os.path.realpath(self._root)
         if os.path.isfile(start):  # noqa: PTH113
-            yield from self._objects_in(os.path.dirname(start), real_root, only=os.path.basename(start))  # noqa: PTH119, PTH120
+            folder, only = os.path.split(start)
+            self._check_lies_inside(folder, real_root)
+            yield from self._objects_in(folder, real_root, only=only)
             return
-        folders = [start.rstrip(b"/")]
+        self._check_lies_inside(start, real_root)
+        folders = [start]
         while folders:
             yield from self._objects_in(folders.pop(), real_root, folders=folders)
 
@@ -51,12 +59,20 @@ class LocalSource(DocumentSource):
             if not _inside(os.path.realpath(path), os.path.realpath(self._root)):
                 raise ReadError(Reason.ACCESS_DENIED, "It lies outside its source's folder.")
             return _read_unchanged(path, max_bytes)
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise ReadError(Reason.VANISHED, "The file is gone.") from error
         except PermissionError as error:
             raise ReadError(Reason.ACCESS_DENIED, "The file may not be read by this user.") from error
         except OSError as error:
             raise ReadError(Reason.SOURCE_UNAVAILABLE, f"Reading failed: {error.strerror}.") from error
+
+    def _check_lies_inside(self, folder: bytes, real_root: bytes) -> None:
+        """A prefix names what a listing of everything would give too: below the root, and not by way of a link."""
+        relative = os.path.relpath(folder, self._root)
+        straight = os.path.normpath(os.path.join(real_root, relative))  # noqa: PTH118
+        if os.path.realpath(folder) != straight or not _inside(straight, real_root):
+            shown = os.fsdecode(relative)
+            raise SourceError(self.name, f"'{shown}' does not lie in folder {self.root}, or is reached by a link.")
 
     def _objects_in(
         self, folder: bytes, real_root: bytes, *, folders: list[bytes] | None = None, only: bytes | None = None
@@ -83,11 +99,13 @@ class LocalSource(DocumentSource):
         try:
             if not entry.is_file():
                 return None
-            stat = entry.stat()
-        except FileNotFoundError:
-            return None  # it went between being listed and being looked at
+            found = entry.stat()
+        except OSError as error:
+            if error.errno in _LEADS_NOWHERE:
+                return None  # a broken link, or it went between being listed and being looked at
+            raise
         key = entry.path[len(self._root) :].lstrip(b"/")
-        return SourceObject(source_uri(self.name, key), _version(stat), stat.st_size)
+        return SourceObject(source_uri(self.name, key), _version(found), found.st_size)
 
     def _is_excluded(self, name: bytes) -> bool:
         text = os.fsdecode(name)
@@ -95,8 +113,10 @@ class LocalSource(DocumentSource):
 
 
 def _read_unchanged(path: bytes, max_bytes: int) -> ReadResult:
-    with open(path, "rb") as file:  # noqa: PTH123
+    with open(path, "rb", opener=_without_waiting) as file:
         before = os.fstat(file.fileno())
+        if not stat.S_ISREG(before.st_mode):
+            raise ReadError(Reason.VANISHED, "It is no regular file any more.")
         if before.st_size > max_bytes:
             raise ReadError(Reason.TOO_LARGE, f"It has {before.st_size:,} bytes; limits.file_bytes is {max_bytes:,}.")
         content = file.read(max_bytes + 1)
@@ -111,8 +131,13 @@ def _read_unchanged(path: bytes, max_bytes: int) -> ReadResult:
     return ReadResult(content, _version(after))
 
 
-def _version(stat: os.stat_result) -> str:
-    return f"{stat.st_size}-{stat.st_mtime_ns}-{stat.st_ino}"
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe would wait for its writer for ever."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
+def _version(found: os.stat_result) -> str:
+    return f"{found.st_size}-{found.st_mtime_ns}-{found.st_ino}"
 
 
 def _inside(path: bytes, root: bytes) -> bool:
