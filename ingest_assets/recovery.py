@@ -12,6 +12,7 @@ from ingest_assets.dagster_reporter import built_event, extracted_event
 from ingest_assets.partition_events import report_failed, report_outside_run
 from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.process_tag import runs_of_dead_processes
+from ingest_assets.run_outcome import RESULT_TAG
 from resources.document_state import transitions
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Presence, Status
@@ -97,4 +98,5 @@ def _end(instance: dg.DagsterInstance, run: dg.DagsterRun) -> int:
     if run.is_finished:
         return 0
     instance.report_run_failed(run, _MESSAGE)
+    instance.add_run_tags(run.run_id, {RESULT_TAG: "its process died"})
     return 1
