@@ -1,0 +1,109 @@
+"""The sensors, evaluated on a real instance as the daemon does."""
+
+import asyncio
+
+import dagster as dg
+import msgspec
+import pytest
+
+from ingest_assets.components import Components
+from ingest_assets.jobs import INGEST
+from resources.document_source.document_source import SourceError
+from resources.document_state import transitions, workers
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.model import DocStatus, Status
+from resources.document_state.process_identity import ProcessIdentity, this_process
+from sensors.backlog import PULL_TAG
+from tests.dagster_ui.project import EXTRACTED, Project
+
+
+def dead_process() -> ProcessIdentity:
+    """A process of this machine that is certainly gone: no process has so high a number."""
+    return msgspec.structs.replace(this_process(), pid=2**22 + 1)
+
+
+def test_discovery_makes_new_documents_due_and_says_so(project):
+    """A tick starts no run: it writes records and partitions, and its skip reason counts what it found."""
+    assert project.discover() == "3 new, 0 changed, 0 vanished, 0 unchanged."
+    assert len(project.partitions()) == 3
+    assert all(doc.extraction.status is Status.PENDING for doc in project.docs())
+    assert project.discover() == "0 new, 0 changed, 0 vanished, 3 unchanged."
+
+
+def test_discovery_of_a_source_that_cannot_be_listed_is_a_failed_tick(project):
+    """An outage is an error, never "nothing there": no document vanishes by it."""
+    project.ingest()
+    project.folder.rename(project.root / "away")
+    with pytest.raises(SourceError):
+        project.discover()
+    assert all(doc.presence.value == "present" for doc in project.docs())
+
+
+def test_backlog_requests_as_many_runs_as_the_documents_need(project):
+    """Never more than `parallel`, and never one for nothing."""
+    project.configure("[runs]\nparallel = 3\ndocuments = 2\n")
+    assert project.tick("backlog").skip_message == "Nothing is due."
+    project.discover()
+    requests = project.tick("backlog").run_requests
+    assert [request.run_config for request in requests] == [{"ops": {"ingest": {"config": {"limit": 2}}}}] * 2
+    assert all(request.tags.items() >= PULL_TAG.items() for request in requests)
+
+
+def test_backlog_counts_the_runs_that_are_alive(project):
+    """Runs that wait or work are not doubled; those that ended do not count."""
+    project.discover()
+    job = project.definitions().resolve_job_def(INGEST)
+    alive = project.instance.create_run_for_job(job, tags=PULL_TAG, status=dg.DagsterRunStatus.STARTING)
+    assert project.tick("backlog").skip_message == "At least 3 documents are due; 1 pull runs are at it."
+    project.instance.report_run_canceled(alive)
+    assert len(project.tick("backlog").run_requests) == 1
+
+
+def test_the_sensors_alone_ingest_everything(project):
+    """Discovery, then the runs the backlog asks for, then nothing is due: no hand is needed."""
+    project.discover()
+    for request in project.tick("backlog").run_requests:
+        project.pull(**request.run_config["ops"]["ingest"]["config"])
+    assert project.tick("backlog").skip_message == "Nothing is due."
+    assert set(project.statuses(EXTRACTED)) == {"materialized"}
+
+
+def test_interrupted_runs_takes_up_what_a_killed_run_left(project):
+    """Its documents are due again, its run is failed, and what it had published is reported to Dagster."""
+    project.ingest()
+    project.write("late.txt", "It came late.")
+    project.discover()
+    job = project.definitions().resolve_job_def(INGEST)
+    run = project.instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
+    asyncio.run(hold(project, project.doc("late.txt"), dead_process(), run.run_id))
+    assert project.doc("late.txt").extraction.status is Status.IN_PROGRESS
+    told = project.tick("interrupted_runs").skip_message
+    assert told == (
+        "Dead workers: 1. Documents due again: 1. Events reported for them: 0. Runs ended: 1. Jobs settled: 0."
+    )
+    assert project.doc("late.txt").extraction.status is Status.PENDING
+    assert project.doc("late.txt").claim is None
+    ended = project.instance.get_run_by_id(run.run_id)
+    assert (ended.status, ended.tags["ingest/result"]) == (dg.DagsterRunStatus.FAILURE, "its process died")
+    assert project.tick("interrupted_runs").skip_message == "No worker has died."
+    assert project.pull().tags["ingest/result"] == "1 succeeded"
+
+
+def test_interrupted_runs_leaves_living_workers_alone(project):
+    """A worker of a living process whose lease is not over keeps its documents, at every tick."""
+    project.discover()
+    asyncio.run(hold(project, project.doc("tide.md"), this_process()))
+    for _ in range(2):
+        assert project.tick("interrupted_runs").skip_message == "No worker has died."
+    assert project.doc("tide.md").claim is not None
+
+
+async def hold(project: Project, doc: DocStatus, process: ProcessIdentity, run_id: str = "run") -> None:
+    """Leave the records as a run leaves them that is at work on a document, in this process or in a dead one."""
+    async with Components(project.settings) as components:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(workers, "this_process", lambda: process)
+            worker = await workers.Worker.register(components.backend, run_id, utc_now())
+        await worker.hold([doc.document_id])
+        claimed = transitions.claimed(doc, worker.worker_id, run_id, utc_now(), extract=True)
+        assert await components.state.set_status(doc.document_id, claimed, expected=doc)
