@@ -8,6 +8,7 @@ its own values at the marks: the same bytes in 0.01 ms. `event_rows` compares on
 import functools
 import logging
 import math
+import re
 from collections.abc import Callable
 from json.encoder import encode_basestring_ascii
 from operator import itemgetter
@@ -26,14 +27,14 @@ class Shape(NamedTuple):
     Attributes:
         asset_key: of the event.
         has_code_version: whether it has one.
-        tags: further tags, values included, because Dagster refuses some: it sees each new value.
+        tags: the names of further tags. Dagster refuses some values, so only plain ones are spliced.
         metadata: the labels with the types of their values, or with the value where that is True or False: a word too
             common to be found in a text.
     """
 
     asset_key: dg.AssetKey
     has_code_version: bool
-    tags: tuple[tuple[str, str], ...]
+    tags: tuple[str, ...]
     metadata: tuple[tuple[str, type | bool], ...]
 
 
@@ -45,13 +46,23 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
 }
 
 
+_PLAIN_TAG = re.compile(r"[A-Za-z0-9_.-]{1,63}")
+
+
 class _Marks:
     """Values that appear in no event of ours, each another one; a text that holds one twice is not cut."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
 
+    def next_tag(self) -> str:
+        """A mark that is a tag's value."""
+        mark = f"ingest-mark-{len(self.written)}-of-a-tag"
+        self.written.append(encode_basestring_ascii(mark))
+        return mark
+
     def next(self, kind: type) -> Any:
+        """A mark of a type."""
         place = len(self.written)
         mark = {str: f"\0ingest mark {place}\0", int: 7_000_000_000_000_000 + place, float: 800_000_000_000.5 + place}
         self.written.append(_WRITERS[kind](mark[kind]))
@@ -72,6 +83,8 @@ def spliced(step: RunStep, event: PartitionMaterialized, timestamp: float) -> tu
         return None
     if code_version is not None and type(code_version) is not str:
         return None
+    if not all(type(tag) is str and _PLAIN_TAG.fullmatch(tag) for tag in event.tags.values()):
+        return None
     kinds: list[tuple[str, type | bool]] = []
     values = [
         encode_basestring_ascii(event.partition),
@@ -80,6 +93,7 @@ def spliced(step: RunStep, event: PartitionMaterialized, timestamp: float) -> tu
     ]
     if code_version is not None:
         values.append(encode_basestring_ascii(code_version))
+    values += map(encode_basestring_ascii, event.tags.values())
     value: Any
     for label, value in event.metadata.items():
         kind: type = type(value)
@@ -89,7 +103,7 @@ def spliced(step: RunStep, event: PartitionMaterialized, timestamp: float) -> tu
         if (write is None and kind is not bool) or (kind is float and not math.isfinite(value)):
             return None
         kinds.append((label, kind if write else value))
-    shape = Shape(event.asset_key, code_version is not None, tuple(event.tags.items()), tuple(kinds))
+    shape = Shape(event.asset_key, code_version is not None, tuple(event.tags), tuple(kinds))
     template = _template_of(step, shape)
     return None if template is None else (shape, template.pattern % template.in_order(values))
 
@@ -99,13 +113,15 @@ def _template_of(step: RunStep, shape: Shape) -> _Template | None:
     """Make a shape's template, in 0.3 ms; None if a mark is not exactly once in the example's text."""
     marks = _Marks()
     partition, timestamp, data_version = (marks.next(kind) for kind in (str, float, str))
+    code_version = marks.next(str) if shape.has_code_version else None
+    tags = {name: marks.next_tag() for name in shape.tags}
     example = PartitionMaterialized(
         asset_key=shape.asset_key,
         partition=partition,
         data_version=data_version,
-        code_version=marks.next(str) if shape.has_code_version else None,
+        code_version=code_version,
         metadata={label: marks.next(kind) if isinstance(kind, type) else kind for label, kind in shape.metadata},
-        tags=dict(shape.tags),
+        tags=tags,
     )
     text = dg.serialize_value(materialized_entry(step, example, timestamp))
     found = {text.find(mark): place for place, mark in enumerate(marks.written)}

@@ -272,7 +272,7 @@ def test_a_relative_base_folder_needs_dagster_home(monkeypatch):
 
 
 def test_the_template_of_dagster_yaml_works_as_it_is(tmp_path, monkeypatch):
-    """Copied into any DAGSTER_HOME it gives our event log there, pools, monitoring and no telemetry."""
+    """Copied into any DAGSTER_HOME it gives our event log there, monitoring and no telemetry."""
     template = Path(__file__).parents[2] / "deploy" / "dagster.yaml"
     (tmp_path / "dagster.yaml").write_text(template.read_text())
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
@@ -281,4 +281,3 @@ def test_the_template_of_dagster_yaml_works_as_it_is(tmp_path, monkeypatch):
         assert folder_of(instance) == tmp_path / "history" / "runs"
         assert not instance.telemetry_enabled
         assert instance.run_monitoring_settings["free_slots_after_run_end_seconds"] == 60
-        assert instance.global_op_concurrency_default_limit == 4
