@@ -1,0 +1,100 @@
+"""What every artifact store keeps: subclass `ArtifactStoreContract`, give it a store."""
+
+from abc import ABC, abstractmethod
+
+import pytest
+
+from resources.artifact_store.artifact import Artifact, Entry, Piece, Place, chunks_of, chunkset_hash, entry_id
+from resources.artifact_store.artifact_store import ArtifactStore
+
+KNOWN_KEY = "4f5a3e3ee75e1415564a82bd964da37cab4affba78da10d299126f090ae5c193"
+HOSTILE_TEXT = "'; DROP TABLE artifacts; -- \x00 \u202e 👩‍👩‍👧 日本語 \ufeff \n\r\t"
+
+
+def artifact(document_id: str = "a", *texts: str, title: str = "Title") -> Artifact:
+    """A document's artifact with these chunks and a statement for each."""
+    place = Place(0, 9, ("Part", "Chapter"), page=1, last_page=2, sheet="Sheet", row=3, last_row=4)
+    chunks = chunks_of(document_id, [Piece(text, place) for text in texts or ("one", "two")])
+    entries = tuple(
+        Entry(entry_id(document_id, chunk.chunk_id, "statement", chunk.text), "statement", chunk.text, chunk.chunk_id)
+        for chunk in chunks
+    )
+    return Artifact(
+        document_id, title, "text/markdown", "markdown 1", chunkset_hash(chunks), chunks, entries, ("a warning",)
+    )
+
+
+class ArtifactStoreContract(ABC):
+    @pytest.fixture
+    @abstractmethod
+    def store(self, tmp_path) -> ArtifactStore:
+        """A store in which nothing was kept yet."""
+
+    @abstractmethod
+    def reopened(self, store: ArtifactStore) -> ArtifactStore:
+        """The same store, as another process sees it."""
+
+    def test_empty(self, store):
+        """Nothing is found in an empty store, and putting nothing is nothing."""
+        assert store.get_many(["x"]) == {}
+        assert store.get_many([]) == {}
+        assert store.put_many([]) == []
+        assert store.read_hint("x") is None
+
+    def test_round_trip(self, store):
+        """An artifact comes back whole, chunk for chunk, places, entries and warnings included."""
+        given = artifact("a", "one", HOSTILE_TEXT, "one")
+        [key] = store.put_many([given])
+        assert store.get_many([key]) == {key: given}
+
+    def test_keys_stand_in_order(self, store):
+        """The keys of a call stand in the order of its artifacts."""
+        given = [artifact(f"d{i}") for i in range(50)]
+        keys = store.put_many(given)
+        assert len(set(keys)) == 50
+        found = store.get_many(keys)
+        assert [found[key].document_id for key in keys] == [f"d{i}" for i in range(50)]
+
+    def test_same_content_same_key(self, store):
+        """Equal artifacts have one key, in one call and in several, and are kept once."""
+        first, second = store.put_many([artifact(), artifact()])
+        [third] = store.put_many([artifact()])
+        assert first == second == third
+        assert len(store.get_many([first])) == 1
+
+    @pytest.mark.parametrize(
+        "other", [artifact("b"), artifact("a", "two", "one"), artifact("a", "one"), artifact(title="Other")]
+    )
+    def test_other_content_other_key(self, store, other):
+        """Whatever differs, the key differs: document, order, number, title."""
+        assert len(set(store.put_many([artifact(), other]))) == 2
+
+    def test_key_does_not_depend_on_the_store(self, store, tmp_path):
+        """The key is of the content alone, so it may be compared between stores; it never changes between versions."""
+        assert store.put_many([artifact("a", "one")]) == [KNOWN_KEY]
+
+    def test_missing_keys_are_left_out(self, store):
+        """Of several keys those that are there are found."""
+        [key] = store.put_many([artifact()])
+        assert set(store.get_many([key, "0" * 64])) == {key}
+
+    def test_others_see_it(self, store):
+        """What was put is there for another process at once."""
+        [key] = store.put_many([artifact()])
+        store.write_hint("h", b"1")
+        again = self.reopened(store)
+        assert again.get_many([key]) == {key: artifact()}
+        assert again.read_hint("h") == b"1"
+
+    def test_large_artifact(self, store):
+        """A book is an artifact like any other."""
+        given = artifact("book", *(f"paragraph {i} " * 50 for i in range(5000)))
+        [key] = store.put_many([given])
+        assert store.get_many([key])[key] == given
+
+    def test_hints(self, store):
+        """A hint is what was written last under its name, any bytes, and names are apart."""
+        store.write_hint("a", b"\x00\xff" * 1000)
+        store.write_hint("a", b"new")
+        store.write_hint("b/ü 日本", b"")
+        assert (store.read_hint("a"), store.read_hint("b/ü 日本"), store.read_hint("c")) == (b"new", b"", None)
