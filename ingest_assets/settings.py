@@ -220,8 +220,9 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     if named or path.exists():
         values = _read(path)
     values |= {key: environment[name] for name, key in _FROM_ENVIRONMENT.items() if environment.get(name)}
-    for reserved in ("base", "config_file"):
-        values.pop(reserved, None)
+    for reserved in ("base", "config_file"):  # fields of ours that no file may set
+        if reserved in values:
+            raise ConfigurationError(f"{path}: unknown key '{reserved}'. Known: {', '.join(_known_keys(()))}.")
     try:
         return Settings(**values, base=path.parent, config_file=path if named or path.exists() else None)
     except ValidationError as error:
