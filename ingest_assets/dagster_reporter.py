@@ -7,8 +7,8 @@ from typing import Any
 import dagster as dg
 
 from ingest_assets import asset_keys
+from ingest_assets.document_report import DocumentReport
 from ingest_assets.event_entries import PartitionMaterialized
-from ingest_assets.ingest_run import DocumentReport
 from ingest_assets.partition_events import report_failed, report_materialized
 from ingest_assets.partitions import DagsterPartitions
 from resources.artifact_store.artifact import short_hash

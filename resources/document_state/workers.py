@@ -4,11 +4,12 @@ A worker names the documents it is about to claim in its own record *before* it 
 record says what was in its hands.
 """
 
+import asyncio
 import contextlib
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -102,13 +103,23 @@ class Worker:
 
     async def end(self) -> None:
         """Leave: the record goes if nothing is held, else it stays for the sweep."""
-        with self._lock:
+        async with self._alone():
             if not self._record.claimed and not self._lost:
                 await self._backend.compare_and_set(KIND, [Write(self.worker_id, None, self._stamp)])
                 self._lost = True
 
+    @contextlib.asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """Hold the lock without holding up the loop: another task of this loop may be the one that has it."""
+        while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - the heartbeat has a loop of its own
+            await asyncio.sleep(0.001)
+        try:
+            yield
+        finally:
+            self._lock.release()
+
     async def _renew(self, **changes: object) -> None:
-        with self._lock:
+        async with self._alone():
             while True:
                 before = time.monotonic()
                 record = msgspec.structs.replace(self._record, beat=self._record.beat + 1, **changes)
@@ -145,8 +156,6 @@ class Heartbeat:
         self._thread.join()
 
     def _run(self) -> None:
-        import asyncio
-
         while not self._stop.wait(self._every):
             # An outage is not a death: the next beat may get through, and the engine asks before it writes.
             with contextlib.suppress(BackendUnavailableError):

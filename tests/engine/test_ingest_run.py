@@ -8,7 +8,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from ingest_assets.ingest_run import Selection
+from ingest_assets.claims import Selection
 from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import Outcome
@@ -20,7 +20,7 @@ from resources.extractor.local_extractor import LocalExtractor
 from resources.extractor.none_extractor import NoneExtractor
 from resources.store.duckdb_store import DuckDBStore
 from resources.store.store import Removal, StoreUnavailableError
-from tests.engine.workshop import STAMP, RecordedReports
+from tests.engine.workshop import STAMP, Interrupted, RecordedReports
 
 POISON = b"%PDF-1.7\nnot really a PDF"
 
@@ -616,7 +616,7 @@ class TestTakenOver:
 
 
 class TestInterrupted:
-    @pytest.mark.parametrize("error", [KeyboardInterrupt, asyncio.CancelledError, RuntimeError])
+    @pytest.mark.parametrize("error", [Interrupted, asyncio.CancelledError, RuntimeError])
     @pytest.mark.parametrize("at", ["document_done", "group_done"])
     async def test_all_claims_are_released(self, shop, error, at):
         """Whatever ends a run, nothing stays claimed, and the next run does what is left."""
@@ -643,9 +643,9 @@ class TestInterrupted:
         await shop.discover()
         await shop.pull()
         worker = await shop.worker()
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(Interrupted):
             await shop.engine(
-                worker, RecordedReports(KeyboardInterrupt(), "document_done"), Selection(("s",), force=True)
+                worker, RecordedReports(Interrupted(), "document_done"), Selection(("s",), force=True)
             ).work_on([shop.id_of("a.md")])
         doc = await shop.doc("a.md")
         assert (doc.extraction.attempts, doc.build.attempts, doc.claim) == (0, 0, None)

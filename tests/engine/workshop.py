@@ -5,9 +5,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from ingest_assets.building import BuildStage
+from ingest_assets.claims import Selection
 from ingest_assets.components import Target
+from ingest_assets.document_report import DocumentReport
 from ingest_assets.extraction import ExtractionStage
-from ingest_assets.ingest_run import DocumentReport, IngestRun, Selection
+from ingest_assets.ingest_run import IngestRun
 from ingest_assets.parsing import ParserPool
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_source.document_ids import document_id, source_uri
@@ -30,6 +32,10 @@ POLICY = RetryPolicy(max_attempts=3, first_pause=timedelta(hours=1))
 EMBEDDER = HashEmbedder()
 STAMP = HashEmbedder.stamp()
 CONFIG_PARTS = {"parser": "p1", "chunker": "c1", "extractor": "none 1"}
+
+
+class Interrupted(BaseException):
+    """What Dagster raises in a run at a signal is, like this, no Exception."""
 
 
 class RecordedReports:

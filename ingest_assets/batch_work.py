@@ -1,0 +1,260 @@
+"""What is done to a batch of claimed documents: extracted, built into each store, or removed, and published.
+
+Artifacts are durable before a record points to them, and a store is written before a link says so.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from ingest_assets.building import BuildStage, Built
+from ingest_assets.claims import Batch, Claims, Selection
+from ingest_assets.document_report import DocumentReport, report_of
+from ingest_assets.extraction import Extraction, ExtractionStage, artifact_hash
+from resources.artifact_store.artifact import Artifact
+from resources.artifact_store.artifact_store import ArtifactStore
+from resources.document_state import transitions
+from resources.document_state.document_state_store import Change, DocumentStateStore, utc_now
+from resources.document_state.ingest_jobs import Outcome
+from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Presence, Status
+from resources.document_state.reasons import Reason
+from resources.document_state.transitions import RetryPolicy
+from resources.document_state.workers import Worker
+
+# Nobody can mend these in the document itself: its type is simply not read.
+_SKIPPING = frozenset({Reason.UNSUPPORTED_TYPE})
+
+
+class BatchWork:
+    """Takes batches through their stages, as one worker."""
+
+    def __init__(
+        self,
+        state: DocumentStateStore,
+        artifacts: ArtifactStore,
+        extraction: ExtractionStage,
+        builds: Mapping[str, BuildStage],
+        policy: RetryPolicy,
+        worker: Worker,
+        claims: Claims,
+        selection: Selection,
+        document_done: Callable[[], None],
+    ) -> None:
+        self._state = state
+        self._artifacts = artifacts
+        self._extraction = extraction
+        self._builds = builds
+        self._policy = policy
+        self._worker = worker
+        self._claims = claims
+        self._selection = selection
+        self._document_done = document_done
+
+    async def begin(self, batch: Batch) -> None:
+        """Start what can go on by itself: reading and parsing."""
+        await self._load_artifacts(batch)
+        to_extract = [
+            doc for doc in batch.docs if doc.presence is Presence.PRESENT and doc.document_id not in batch.artifacts
+        ]
+        if to_extract:
+            batch.extraction = self._extraction.begin(to_extract, force=self._selection.force)
+
+    async def _load_artifacts(self, batch: Batch) -> None:
+        """The artifacts of documents that only need to be built; one whose artifact is lost is to be extracted."""
+        extracted = [doc for doc in batch.docs if _is_extracted(doc)]
+        found = self._artifacts.get_many([doc.artifact for doc in extracted])
+        batch.artifacts = {doc.document_id: found[doc.artifact] for doc in extracted if doc.artifact in found}
+        now = utc_now()
+        lost = {
+            doc.document_id: (transitions.artifact_lost(doc, now), doc)
+            for doc in extracted
+            if doc.document_id not in batch.artifacts
+        }
+        stored = dict(zip(lost, await self._publish(list(lost.values())), strict=True))
+        taken_over = {key for key, doc in stored.items() if doc is None}
+        batch.reports += [self._report(lost[key][1], Outcome.BUSY) for key in taken_over]
+        await self._claims.let_go(taken_over)
+        renewed = [stored.get(doc.document_id, doc) for doc in batch.docs]
+        batch.docs = [doc for doc in renewed if doc is not None]
+
+    async def finish(self, batch: Batch) -> list[DocumentReport]:
+        """Take a begun batch through the rest; every document of it is published when this returns."""
+        reports = batch.reports
+        gone = [doc for doc in batch.docs if doc.presence is not Presence.PRESENT]
+        if gone:
+            reports += await self._remove(gone)
+        if len(gone) < len(batch.docs):
+            reports += await self._ingest([doc for doc in batch.docs if doc.presence is Presence.PRESENT], batch)
+        return reports
+
+    async def _ingest(self, docs: Sequence[DocStatus], batch: Batch) -> list[DocumentReport]:
+        extractions = await self._extraction.finish(batch.extraction) if batch.extraction else []
+        kept, extractions = await self._kept_artifacts(extractions)
+        by_id = {extraction.doc.document_id: extraction for extraction in extractions}
+        published, reports = await self._publish_extractions(extractions)
+        to_build = [doc for doc in docs if doc.document_id not in by_id] + published
+        artifacts = batch.artifacts | kept
+        artifacts |= {key: extraction.artifact for key, extraction in by_id.items() if extraction.artifact}
+        return reports + await self._build(to_build, artifacts, by_id)
+
+    async def _kept_artifacts(self, extractions: list[Extraction]) -> tuple[dict[str, Artifact], list[Extraction]]:
+        """The artifacts stores need of unchanged documents; a document whose artifact is lost is extracted anew."""
+        reused = [found.doc for found in extractions if found.unchanged and self._needs_build(found.doc)]
+        kept = self._artifacts.get_many([doc.artifact for doc in reused])
+        lost = [doc for doc in reused if doc.artifact not in kept]
+        if lost:
+            begun = self._extraction.begin(lost, force=True)
+            again = {found.doc.document_id: found for found in await self._extraction.finish(begun)}
+            extractions = [again.get(found.doc.document_id, found) for found in extractions]
+        return {doc.document_id: kept[doc.artifact] for doc in reused if doc.artifact in kept}, extractions
+
+    async def _publish_extractions(
+        self, extractions: Sequence[Extraction]
+    ) -> tuple[list[DocStatus], list[DocumentReport]]:
+        """Publish what extraction ended in; gives the documents that go on to be built, and reports of the others."""
+        now = utc_now()
+        stored = await self._publish([(self._extracted(extraction, now), extraction.doc) for extraction in extractions])
+        go_on, reports = [], []
+        for extraction, doc in zip(extractions, stored, strict=True):
+            if doc is None:
+                reports.append(self._report(extraction.doc, Outcome.BUSY))
+            elif extraction.reason is None:
+                go_on.append(doc)
+            else:
+                skipped = doc.extraction.status is Status.SKIPPED
+                reports.append(
+                    self._report(doc, Outcome.SKIPPED if skipped else Outcome.FAILED, seconds=extraction.seconds)
+                )
+                self._document_done()
+        return go_on, reports
+
+    def _extracted(self, extraction: Extraction, now: datetime) -> DocStatus:
+        doc, artifact = extraction.doc, extraction.artifact
+        if extraction.reason in _SKIPPING:
+            return transitions.extraction_skipped(doc, extraction.reason, extraction.error, now)
+        if extraction.reason is not None:
+            return transitions.extraction_failed(doc, extraction.reason, extraction.error, now, self._policy)
+        if artifact is None:
+            return transitions.extracted_as_before(doc, now, extraction.content_version)
+        return transitions.extracted(
+            doc,
+            now,
+            parts=extraction.parts,
+            content_version=extraction.content_version,
+            artifact=extraction.artifact_key,
+            artifact_hash=artifact_hash(artifact),
+            chunkset_hash=artifact.chunkset_hash,
+            title=artifact.title,
+            media_type=artifact.media_type,
+            n_chunks=len(artifact.chunks),
+            n_entries=len(artifact.entries),
+            warnings=artifact.warnings,
+        )
+
+    def _needs_build(self, doc: DocStatus) -> bool:
+        return any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
+
+    def _selected(self, doc: DocStatus) -> list[str]:
+        return [slug for slug in self._selection.stores if slug in doc.due_in]
+
+    async def _build(
+        self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], extractions: Mapping[str, Extraction]
+    ) -> list[DocumentReport]:
+        links: dict[str, dict[str, DocumentStoreLink]] = {doc.document_id: {} for doc in docs}
+        touched: set[str] = set()
+        fenced: set[str] = set()
+        for slug in self._selection.stores:
+            stage = self._builds[slug]
+            due = [doc for doc in docs if slug in doc.due_in and doc.document_id not in fenced]
+            to_write = [doc for doc in due if stage.needs_write(doc)]
+            if to_write:
+                await self._worker.ensure_alive()
+            # In a thread: the store's work goes on beside the reporting of the group before.
+            outcomes = await asyncio.to_thread(stage.write, to_write, artifacts)
+            touched.update(outcomes)
+            now = utc_now()
+            for doc in due:
+                outcome = outcomes.get(doc.document_id, Built())
+                if outcome.fenced:
+                    fenced.add(doc.document_id)
+                else:
+                    links[doc.document_id][slug] = self._link(doc, slug, stage, outcome, now)
+        mine = [doc for doc in docs if doc.document_id not in fenced]
+        now = utc_now()
+        stored = await self._publish(
+            [(transitions.built(doc, links[doc.document_id], now, self._policy), doc) for doc in mine]
+        )
+        reports = [self._report(doc, Outcome.BUSY) for doc in docs if doc.document_id in fenced]
+        # Usually somebody else has it by now, and this is refused. If the store is ahead of a state that was lost or
+        # restored, the next claims catch up: each has a larger token.
+        await self._publish([(transitions.released(doc, now), doc) for doc in docs if doc.document_id in fenced])
+        for doc, published in zip(mine, stored, strict=True):
+            self._document_done()
+            extraction = extractions.get(doc.document_id)
+            if published is None:
+                reports.append(self._report(doc, Outcome.BUSY))
+            else:
+                reports.append(self._done(published, links[doc.document_id], extraction, doc.document_id in touched))
+        return reports
+
+    def _link(self, doc: DocStatus, slug: str, stage: BuildStage, outcome: Built, now: datetime) -> DocumentStoreLink:
+        if outcome.reason is not None:
+            return transitions.mark_failed(doc, slug, outcome.reason, outcome.error, self._worker.run_id)
+        return transitions.mark_ingested(doc, slug, stage.parts_of(doc), self._worker.run_id, now)
+
+    def _done(
+        self, doc: DocStatus, links: Mapping[str, DocumentStoreLink], extraction: Extraction | None, touched: bool
+    ) -> DocumentReport:
+        built = tuple(slug for slug, link in links.items() if link.state is LinkState.INGESTED)
+        failed = tuple(slug for slug, link in links.items() if link.state is LinkState.FAILED)
+        extracted = extraction is not None
+        if failed:
+            outcome = Outcome.FAILED
+        elif not touched and (extraction is None or extraction.unchanged):
+            outcome = Outcome.UNCHANGED
+        else:
+            outcome = Outcome.SUCCEEDED
+        report = self._report(doc, outcome, seconds=extraction.seconds if extraction else 0.0)
+        return msgspec.structs.replace(report, extracted=extracted, built=built, failed=failed)
+
+    async def _remove(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
+        """Take vanished documents out of every store that has them."""
+        await self._worker.ensure_alive()
+        failed: dict[str, Built] = {}
+        for slug, stage in self._builds.items():
+            outcomes = stage.remove([doc for doc in docs if slug in doc.links])
+            failed |= {key: built for key, built in outcomes.items() if built.reason is not None or built.fenced}
+        now = utc_now()
+        stored = await self._publish([(self._removed(doc, failed.get(doc.document_id), now), doc) for doc in docs])
+        reports = []
+        for doc, published in zip(docs, stored, strict=True):
+            self._document_done()
+            built = failed.get(doc.document_id)
+            if built is not None and built.reason is not None:
+                report = self._report(doc, Outcome.FAILED)
+                result = msgspec.structs.replace(report.result, reason=built.reason, error=built.error)
+                reports.append(msgspec.structs.replace(report, result=result))
+            else:
+                gone = published is not None and built is None
+                reports.append(self._report(published or doc, Outcome.REMOVED if gone else Outcome.BUSY))
+        return reports
+
+    def _removed(self, doc: DocStatus, failed: Built | None, now: datetime) -> DocStatus:
+        if failed is None:
+            return transitions.removed(doc, now)
+        if failed.reason is None:
+            return transitions.released(doc, now)
+        return transitions.removal_failed(doc, now, self._policy)
+
+    async def _publish(self, changes: Sequence[Change]) -> list[DocStatus | None]:
+        return await self._state.set_many(changes) if changes else []
+
+    def _report(self, doc: DocStatus, outcome: Outcome, seconds: float = 0.0) -> DocumentReport:
+        return report_of(doc, outcome, self._worker.run_id, seconds)
+
+
+def _is_extracted(doc: DocStatus) -> bool:
+    """Whether a claimed document only needs to be built."""
+    return doc.presence is Presence.PRESENT and doc.extraction.status is Status.COMPLETED

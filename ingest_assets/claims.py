@@ -1,0 +1,130 @@
+"""Claims: which documents a run takes, what it holds, and how it gives them back.
+
+The worker's record names documents before they are claimed, so wherever the process dies, the sweep finds them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from ingest_assets.building import BuildStage
+from ingest_assets.document_report import DocumentReport, report_of, report_unknown
+from ingest_assets.extraction import BegunExtraction
+from resources.artifact_store.artifact import Artifact
+from resources.document_state import transitions
+from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.document_state.ingest_jobs import Outcome
+from resources.document_state.model import DocStatus, Status
+from resources.document_state.take_up import Action, action_for
+from resources.document_state.workers import Worker
+
+# Documents of a group are in memory together, several times over as text, chunks and vectors.
+_GROUP_BYTES = 16 * 1024 * 1024
+
+
+class Selection(msgspec.Struct, frozen=True):
+    """What of the documents a run may do.
+
+    Attributes:
+        stores: the stores it builds; the others stay as they are.
+        force: extract although nothing changed.
+        named: somebody asked for just these documents: what is complete is reported again.
+        wants: whether a document that is free is still to be worked on.
+    """
+
+    stores: tuple[str, ...]
+    force: bool = False
+    named: bool = False
+    wants: Callable[[DocStatus], bool] = lambda _: True
+
+
+class Batch:
+    """A group of claimed documents on its way, reports of those that need none, and ids left for the next group."""
+
+    def __init__(self) -> None:
+        self.docs: list[DocStatus] = []
+        self.left: list[str] = []
+        self.reports: list[DocumentReport] = []
+        self.artifacts: dict[str, Artifact] = {}
+        self.extraction: BegunExtraction | None = None
+
+
+class Claims:
+    """The documents one worker holds: claimed, or published and not yet told of."""
+
+    def __init__(
+        self, state: DocumentStateStore, worker: Worker, selection: Selection, builds: Mapping[str, BuildStage]
+    ) -> None:
+        self._state = state
+        self._worker = worker
+        self._selection = selection
+        self._builds = builds
+        self._held: list[str] = []
+
+    async def claim(self, document_ids: Sequence[str], limit: int) -> Batch:
+        """Claim up to `limit` of these documents; report those that need nothing or are not to be had."""
+        known = await self._state.get_many(document_ids)
+        batch = Batch()
+        wanted: list[DocStatus] = []
+        n_bytes = 0
+        for document_id in document_ids:
+            doc = known.get(document_id)
+            if doc is None:
+                batch.reports.append(report_unknown(document_id, self._worker.run_id))
+            elif doc.claim is not None or not self._selection.wants(doc):
+                batch.reports.append(report_of(doc, Outcome.BUSY, self._worker.run_id))
+            elif self._is_complete(doc):
+                batch.reports.append(self._unchanged(doc))
+            elif len(wanted) < limit and (not wanted or n_bytes + doc.size <= _GROUP_BYTES):
+                wanted.append(doc)
+                n_bytes += doc.size
+            else:
+                batch.left.append(document_id)
+        if wanted:
+            self._held += [doc.document_id for doc in wanted]
+            await self._worker.hold(self._held)
+            now = utc_now()
+            claimed = await self._state.set_many([(self._claimed(doc, now), doc) for doc in wanted])
+            batch.docs = [doc for doc in claimed if doc is not None]
+            lost = [doc for doc, won in zip(wanted, claimed, strict=True) if won is None]
+            batch.reports += [report_of(doc, Outcome.BUSY, self._worker.run_id) for doc in lost]
+            await self.let_go({doc.document_id for doc in lost})
+        return batch
+
+    async def let_go(self, document_ids: set[str]) -> None:
+        """Nothing of these is held or owed any more."""
+        if document_ids:
+            self._held = [key for key in self._held if key not in document_ids]
+            await self._worker.hold(self._held)
+
+    async def release(self) -> None:
+        """Give back what is still ours, so that another run can take it at once."""
+        docs = (await self._state.get_many(self._held)).values()
+        now = utc_now()
+        ours = [doc for doc in docs if doc.claim is not None and doc.claim.worker_id == self._worker.worker_id]
+        if ours:
+            await self._state.set_many([(transitions.released(doc, now), doc) for doc in ours])
+
+    def _claimed(self, doc: DocStatus, now: datetime) -> DocStatus:
+        extract = action_for(doc, force=self._selection.force) is Action.EXTRACT
+        claimed = transitions.claimed(doc, self._worker.worker_id, self._worker.run_id, now, extract=extract)
+        # A store that is no longer configured cannot be built: the document is not due there any more.
+        return msgspec.structs.replace(claimed, due_in=tuple(slug for slug in doc.due_in if slug in self._builds))
+
+    def _is_complete(self, doc: DocStatus) -> bool:
+        """Whether nothing of what this run may do is left to do."""
+        action = action_for(doc, force=self._selection.force)
+        if action is Action.BUILD and set(self._selection.stores) != set(self._builds):
+            return not any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
+        return action is None
+
+    def _unchanged(self, doc: DocStatus) -> DocumentReport:
+        report = report_of(doc, Outcome.UNCHANGED, self._worker.run_id)
+        if not self._selection.named:
+            return report
+        built = tuple(slug for slug in self._selected(doc) if not self._builds[slug].needs_write(doc))
+        return msgspec.structs.replace(report, extracted=doc.extraction.status is Status.COMPLETED, built=built)
+
+    def _selected(self, doc: DocStatus) -> list[str]:
+        return [slug for slug in self._selection.stores if slug in doc.due_in]

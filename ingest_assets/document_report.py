@@ -1,0 +1,66 @@
+"""What a run says of one document: to Dagster the record as published, to the job the result."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from resources.document_source.document_ids import shown_key
+from resources.document_state.ingest_jobs import DocumentResult, Outcome
+from resources.document_state.model import DocStatus
+from resources.document_state.reasons import Reason
+
+
+class DocumentReport(msgspec.Struct, frozen=True):
+    """What a run made of one document: the record as published, for Dagster, and the result, for the job.
+
+    Attributes:
+        doc: the record now; None if nobody knows the document.
+        result: what the job says of it.
+        extracted: its extraction is complete as of this run, or is to be reported again.
+        built: stores it stands in as of this run, or which are to be reported again.
+        failed: stores that could not be written.
+    """
+
+    doc: DocStatus | None
+    result: DocumentResult
+    extracted: bool = False
+    built: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
+class Reporter(Protocol):
+    """Whoever wants to know what a run does."""
+
+    def document_done(self) -> None:
+        """One more document has been worked on."""
+
+    async def group_done(self, reports: Sequence[DocumentReport]) -> None:
+        """A group is published. What must be told elsewhere has been told when this returns."""
+
+
+def report_of(doc: DocStatus, outcome: Outcome, run_id: str, seconds: float = 0.0) -> DocumentReport:
+    """The report of a document whose run ended in `outcome` for it."""
+    failing = doc.extraction if doc.extraction.reason is not None else doc.build
+    told = outcome in (Outcome.FAILED, Outcome.SKIPPED)
+    result = DocumentResult(
+        doc.document_id,
+        doc.source_uri,
+        shown_key(doc.source_uri),
+        outcome,
+        run_id,
+        failing.reason if told else None,
+        failing.error if told else "",
+        doc.n_chunks,
+        doc.n_entries,
+        round(seconds, 3),
+    )
+    return DocumentReport(doc, result)
+
+
+def report_unknown(document_id: str, run_id: str) -> DocumentReport:
+    """The report of an id that somebody named and nobody knows."""
+    reason = Reason.UNKNOWN_DOCUMENT
+    return DocumentReport(
+        None, DocumentResult(document_id, "", document_id, Outcome.FAILED, run_id, reason, reason.what_to_do)
+    )
