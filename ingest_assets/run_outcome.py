@@ -18,6 +18,8 @@ _ROWS = 200
 def log_outcome(log: logging.Logger, reporter: DagsterReporter) -> None:
     """One line of counts, and one for each failed document."""
     log.info("Documents: %s.", _counts(reporter))
+    if not reporter.outcomes:
+        log.info("What failed for good is not due. To try it anyway: `ingest retry`, or materialize its partition.")
     for failure in reporter.failures[:_ROWS]:
         log.warning("%s: %s. %s", failure.filename, failure.reason, failure.error)
 
