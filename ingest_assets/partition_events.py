@@ -77,8 +77,9 @@ def report_materialized(
         events: any assets, any order; a batch is `BATCH_SIZE` of them.
 
     Raises:
-        Exception: whatever the storage raised, for instance a database that stays locked. Of the batch in hand nothing
-            is stored then, the batches before it are; `report_outside_run` with the same events adds what is missing.
+        Exception: whatever the storage raised, for instance a database that stays locked. Of the batch in hand
+            nothing is stored then (where Dagster makes the rows: nothing of the asset in hand), the batches before it
+            are; `report_outside_run` with the same events adds what is missing.
     """
     if private_call_problems():
         for event in events:
