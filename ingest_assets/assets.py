@@ -26,8 +26,8 @@ from resources.document_state.workers import Heartbeat, Worker
 
 FORCE_TAG = "ingest/force"
 _SCATTERED = (
-    "To do scattered documents again, use `ingest run DOCUMENT…`: Dagster splits a scattered backfill into one run for "
-    "each contiguous range."
+    "To try scattered documents again, use `ingest retry DOCUMENT…`: Dagster splits a scattered backfill into one run "
+    "for each contiguous range."
 )
 
 
