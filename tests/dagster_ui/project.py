@@ -1,6 +1,7 @@
 """A small ingest project with everything real: files, settings, Dagster instance, definitions, SQLite state."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -69,9 +70,10 @@ class Project:
         for name, text in TEXTS.items():
             self.write(name, text)
 
-    def configure(self, more: str = "") -> None:
-        """Write ingest.toml: the usual, and `more`."""
-        (self.root / "ingest.toml").write_text(CONFIG + more)
+    def configure(self, more: str = "", **runs: object) -> None:
+        """Write ingest.toml: the usual, `more`, and settings of the runs."""
+        settings = "".join(f"{name} = {json.dumps(value)}\n" for name, value in {"parser_workers": 1, **runs}.items())
+        (self.root / "ingest.toml").write_text(f"{CONFIG}{more}[runs]\n{settings}")
         self.__dict__.pop("settings", None)
 
     @cached_property

@@ -51,7 +51,7 @@ def test_a_run_is_tagged_with_its_kind_and_its_result(project):
 )
 def test_when_a_run_counts_as_failed_is_configured(project, fail_run_on, with_good, expected):
     """`fail_run_on`: any failed document fails the run, or only a run in which nothing succeeded, or nothing does."""
-    project.configure(f'[runs]\nfail_run_on = "{fail_run_on}"\n')
+    project.configure(fail_run_on=fail_run_on)
     project.write("broken.txt", b"")
     if not with_good:
         for file in project.folder.glob("[!b]*"):
@@ -76,7 +76,7 @@ def test_skipped_documents_leave_the_partition_set(project):
 
 def test_a_cancelled_run_gives_its_documents_back_and_the_next_goes_on(project):
     """What the run had finished stays finished; what it held is PENDING at no attempt's cost, free for anyone."""
-    project.configure("[runs]\ngroup = 2\n")
+    project.configure(group=2)
     for name, text in MANY.items():
         project.write(name, text)
     project.discover()

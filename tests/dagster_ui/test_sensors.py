@@ -41,7 +41,7 @@ def test_discovery_of_a_source_that_cannot_be_listed_is_a_failed_tick(project):
 
 def test_backlog_requests_as_many_runs_as_the_documents_need(project):
     """Never more than `parallel`, and never one for nothing."""
-    project.configure("[runs]\nparallel = 3\ndocuments = 2\n")
+    project.configure(parallel=3, documents=2)
     assert project.tick("backlog").skip_message == "Nothing is due."
     project.discover()
     requests = project.tick("backlog").run_requests
