@@ -108,7 +108,10 @@ def content_changed(
         due_in=due_in,
         extraction=PhaseState(Status.PENDING, now, parts=doc.extraction.parts),
         build=msgspec.structs.replace(doc.build, attempts=0, next_attempt_at=None),
-        links={slug: mark_stale(link) for slug, link in doc.links.items()},
+        links={
+            slug: mark_stale(link) if doc.presence is Presence.PRESENT else _superseded(link)
+            for slug, link in doc.links.items()
+        },
         claim=None,
     )
 
@@ -168,7 +171,7 @@ def extracted(
     """Extraction is done; the claim stays for the build."""
     links = doc.links
     if artifact_hash != doc.artifact_hash:
-        links = {slug: mark_stale(link) for slug, link in links.items()}
+        links = {slug: _superseded(link) for slug, link in links.items()}
     return _derived(
         doc,
         now,
@@ -230,6 +233,14 @@ def mark_ingested(doc: DocStatus, store: str, parts: dict[str, str], run_id: str
 def mark_stale(link: DocumentStoreLink) -> DocumentStoreLink:
     """What the store holds is of an older content or configuration."""
     return msgspec.structs.replace(link, state=LinkState.STALE, reason=None, error_message="")
+
+
+def _superseded(link: DocumentStoreLink) -> DocumentStoreLink:
+    """What the store holds is about to be replaced or removed, and if we die in between nobody knows which it is.
+
+    Without its content in the fingerprint the link is current for nothing, not even for the old content come back.
+    """
+    return mark_stale(msgspec.structs.replace(link, parts={**link.parts, "content": ""}))
 
 
 def mark_failed(doc: DocStatus, store: str, reason: Reason, error: str, run_id: str) -> DocumentStoreLink:
