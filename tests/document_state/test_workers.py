@@ -136,6 +136,16 @@ class TestWorker:
         await worker.end()
         assert await backend.read(KIND, worker.worker_id) == before
 
+    async def test_knows_that_it_is_dead(self, backend):
+        """A worker that was told so once does not ask again, however fresh its last renewal was."""
+        worker = await Worker.register(backend, "run", NOW)
+        await WorkerWatch(backend, timedelta(0)).bury()
+        await worker.ensure_alive()
+        with pytest.raises(LeaseLostError):
+            await worker.beat()
+        with pytest.raises(LeaseLostError):
+            await worker.ensure_alive()
+
     async def test_ensure_alive_asks_only_after_half_a_lease(self, backend):
         """A worker that renewed just now does not write again; one that slept does."""
         fresh = await Worker.register(backend, "run", NOW)

@@ -472,6 +472,23 @@ class TestStores:
         assert (await shop.work_on("a.md")).outcomes == {"a.md": Outcome.REMOVED}
         assert shop.held() == {}
 
+    async def test_comes_back_after_half_a_removal(self, shop):
+        """A document that left one store and not the other, and is there again as it was, stands in both."""
+        shop.stores["t"] = shop.duckdb("t")
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        (shop.root / "a.md").rename(shop.folder / "a.md")
+        await shop.discover()
+        shop.stores["t"] = Unavailable("t", shop.folder / "t.duckdb", STAMP)
+        assert (await shop.pull()).outcomes == {"a.md": Outcome.FAILED}
+        assert shop.held("s") == {}
+        shop.stores["t"] = shop.duckdb("t")
+        (shop.folder / "a.md").rename(shop.root / "a.md")
+        await shop.discover()
+        await shop.pull()
+        assert list(shop.held("s")) == list(shop.held("t")) == [shop.id_of("a.md")]
+
 
 class TestLostArtifacts:
     @pytest.fixture
@@ -592,6 +609,24 @@ class TestTakenOver:
         doc = await shop.doc("a.md")
         assert (doc.claim, doc.links) == (None, {})
         assert await shop.state.list_due(utc_now(), 10) == [doc.document_id]
+
+    async def test_content_that_came_back_after_a_crash(self, shop):
+        """A run died after it wrote other content and before it said so: the old content, come back, is written."""
+        shop.put("a.md", "the first text")
+        await shop.discover()
+        await shop.pull()
+        shop.put("a.md", "another text")
+        await shop.discover()
+        plain, shop.state = shop.state, TakenOverBeforePublish(shop, "a.md", 3)
+        await shop.pull()
+        assert shop.found("the first text") == "another text"
+        shop.state = plain
+        doc = await shop.doc("a.md")
+        await shop.state.set_many([(transitions.released(doc, utc_now()), doc)])
+        shop.put("a.md", "the first text")
+        await shop.discover()
+        assert (await shop.pull()).outcomes == {"a.md": Outcome.SUCCEEDED}
+        assert shop.found("the first text") == "the first text"
 
     async def test_store_fences_a_late_writer(self, shop):
         """A document that a later claim has built is not written by the earlier one, and is reported as busy."""

@@ -263,13 +263,13 @@ class RecordBackendContract(ABC):
     async def test_due_listing_goes_on_over_equal_times(self, backend):
         """The cursor loses and doubles nothing where many records are due at the same moment."""
         for i in range(10):
-            await put(backend, f"k{i}", due_at=NOW if i < 7 else NOW + MICROSECOND)
+            await put(backend, f"k{i}", due_at=NOW if i >= 3 else NOW + MICROSECOND)
         seen: list[str] = []
         after = None
         while page := await backend.list_due(KIND, NOW + MICROSECOND, 3, after):
             seen += [due.key for due in page]
             after = page[-1]
-        assert seen == [f"k{i}" for i in range(10)]
+        assert seen == [f"k{i}" for i in (3, 4, 5, 6, 7, 8, 9, 0, 1, 2)]
 
     async def test_due_long_ago_is_due(self, backend):
         """A time before 1970 is a time like any other."""
