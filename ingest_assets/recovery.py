@@ -58,12 +58,22 @@ async def recover(components: Components, instance: dg.DagsterInstance, watch: W
 
 
 async def _release(components: Components, worker: WorkerRecord) -> int:
-    """Take every document out of a dead worker's hands."""
-    now: datetime = utc_now()
+    """Take every document out of a dead worker's hands.
+
+    One that only slept may publish while we look, which refuses our write: we look again until it holds nothing, for
+    after this its record goes, and nobody would know of what it still held.
+    """
+    n_released = 0
+    while held := await _held_by(components, worker):
+        now: datetime = utc_now()
+        stored = await components.state.set_many([(transitions.released(doc, now), doc) for doc in held])
+        n_released += sum(doc is not None for doc in stored)
+    return n_released
+
+
+async def _held_by(components: Components, worker: WorkerRecord) -> list[DocStatus]:
     docs = (await components.state.get_many(worker.claimed)).values()
-    held = [doc for doc in docs if doc.claim is not None and doc.claim.worker_id == worker.worker_id]
-    stored = await components.state.set_many([(transitions.released(doc, now), doc) for doc in held])
-    return sum(doc is not None for doc in stored)
+    return [doc for doc in docs if doc.claim is not None and doc.claim.worker_id == worker.worker_id]
 
 
 def _has_partition(doc: DocStatus) -> bool:
