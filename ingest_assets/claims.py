@@ -72,10 +72,10 @@ class Claims:
             doc = known.get(document_id)
             if doc is None:
                 batch.reports.append(report_unknown(document_id, self._worker.run_id))
+            elif doc.claim is None and self._is_complete(doc):
+                batch.reports.append(self._unchanged(doc))
             elif doc.claim is not None or not self._selection.wants(doc):
                 batch.reports.append(report_of(doc, Outcome.BUSY, self._worker.run_id))
-            elif self._is_complete(doc):
-                batch.reports.append(self._unchanged(doc))
             elif len(wanted) < limit and (not wanted or n_bytes + doc.size <= _GROUP_BYTES):
                 wanted.append(doc)
                 n_bytes += doc.size

@@ -8,8 +8,10 @@ from pathlib import Path
 import dagster as dg
 
 from ingest_assets.settings import Settings
+from resources.file_lock import exclusive_lock
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "deploy" / "dagster.yaml"
+_LONGEST_OPENING = 60.0
 # Dagster then stores the events of its own that come in batches (a backfill's plans) in batches.
 BATCH_SIZE = ("DAGSTER_EVENT_BATCH_SIZE", "1000")
 
@@ -34,5 +36,8 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     """The Dagster instance whose runs and partitions the UI shows."""
     os.environ.setdefault(*BATCH_SIZE)
     # Paths in dagster.yaml are relative to it.
-    os.environ["DAGSTER_HOME"] = home = str(dagster_home(settings))
-    return dg.DagsterInstance.from_config(home)
+    home = dagster_home(settings)
+    os.environ["DAGSTER_HOME"] = str(home)
+    # Two processes that make Dagster's databases at once leave them with two schema versions each, for good.
+    with exclusive_lock(home / "opening.lock", _LONGEST_OPENING):
+        return dg.DagsterInstance.from_config(str(home))

@@ -35,6 +35,7 @@ class IngestRun:
     ) -> None:
         """Put the parts together; `group` is how many documents are written together, and half of what is claimed."""
         self._state = state
+        self._worker = worker
         self._reporter = reporter
         self._group = group
         self._claims = Claims(state, worker, selection, builds)
@@ -96,5 +97,7 @@ class IngestRun:
         return asyncio.create_task(self._report(batch, reports))
 
     async def _report(self, batch: Batch, reports: Sequence[DocumentReport]) -> None:
+        # A worker that was taken over owes nothing any more: the sweep has reported what it had published.
+        await self._worker.ensure_alive()
         await self._reporter.group_done(reports)
         await self._claims.let_go({doc.document_id for doc in batch.docs})

@@ -120,10 +120,12 @@ def search(
 @app.command(name="dagster-home", hidden=True)
 def print_dagster_home() -> None:
     """Make Dagster's folder and print its path, for `make dev`."""
-    from ingest_assets.dagster_home import dagster_home
+    from ingest_assets.dagster_home import dagster_home, open_instance
 
     def prepare() -> int:
-        typer.echo(dagster_home(load_settings()))
+        settings = load_settings()
+        open_instance(settings).dispose()
+        typer.echo(dagster_home(settings))
         return Exit.DONE
 
     _finish(prepare)

@@ -123,7 +123,7 @@ def retry(components: Components, named: Sequence[str], as_json: bool) -> int:
     """See `ingest retry`."""
     with progress(quiet=as_json) as watcher:
         ids = asyncio.run(_ids_of(components, named))
-        outcome = Request(components, Mode.RETRY_FAILED, watcher).retry(ids)
+        outcome = Request(components, Mode.RESUME, watcher).retry(ids)
     if as_json:
         print_json(outcome_fields(outcome))
     else:

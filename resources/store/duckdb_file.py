@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import nanoarrow as na
 
-from resources.store.file_lock import exclusive_lock, shared_lock
+from resources.file_lock import exclusive_lock, shared_lock
 from resources.store.store import StoreCorruptError, StoreUnavailableError
 
 # DuckDB's phrases for a file that is broken rather than out of reach; both come as the same IOException.

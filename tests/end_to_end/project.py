@@ -1,0 +1,65 @@
+"""A user's project in a folder of its own, driven through the installed command line."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+INGEST = Path(sys.executable).with_name("ingest")
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+
+
+class Project:
+    """A folder with an ingest.toml, its documents and its data."""
+
+    def __init__(self, root: Path, config: str = "") -> None:
+        self.root = root
+        self.docs = root / "docs"
+        self.docs.mkdir(parents=True, exist_ok=True)
+        self.configure(config or '[[sources]]\nname = "docs"\nuri = "docs"\n')
+
+    def configure(self, config: str) -> None:
+        """Write ingest.toml."""
+        (self.root / "ingest.toml").write_text(config)
+
+    def write(self, name: str, text: str) -> Path:
+        """Put a document in."""
+        path = self.docs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start a command and let it run."""
+        return subprocess.Popen(
+            [str(INGEST), *arguments],
+            cwd=self.root,
+            env=self._environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command to its end."""
+        return subprocess.run(
+            [str(INGEST), *arguments],
+            cwd=self.root,
+            env=self._environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        """What a command says with --json; it must end with `code`."""
+        done = self.run(*arguments, "--json")
+        assert done.returncode == code, done.stderr
+        return json.loads(done.stdout)
+
+    def _environment(self) -> dict[str, str]:
+        private = ("INGEST_", "DAGSTER_", "DEFAULT_EMBEDDER")
+        return {name: value for name, value in os.environ.items() if not name.startswith(private)}

@@ -1,0 +1,101 @@
+"""A corpus that changes: what is new, edited, touched, moved away or named on the command line."""
+
+import os
+import shutil
+import time
+
+from tests.end_to_end.project import Project
+
+
+def _ingest(project: Project, **texts: str) -> None:
+    for name, text in texts.items():
+        project.write(f"{name}.md", text)
+    project.json("run")
+
+
+def test_only_what_changed_is_worked_on(project: Project) -> None:
+    """After an edit, an addition and a removal, just these three documents are requested."""
+    _ingest(project, kept="# Kept\n\nStays.", edited="# Edited\n\nOld words.", gone="# Gone\n\nLeaves.")
+    project.write("edited.md", "# Edited\n\nNew words.")
+    project.write("added.md", "# Added\n\nArrives.")
+    (project.docs / "gone.md").unlink()
+    planned = {p["filename"]: (p["action"], p["why"]) for p in project.json("plan")["documents"]}
+    assert planned == {
+        "edited.md": ("extract", "changed"),
+        "added.md": ("extract", "new"),
+        "gone.md": ("remove", "vanished"),
+    }
+    done = project.json("run")
+    assert {result["filename"]: result["status"] for result in done["results"]} == {
+        "edited.md": "succeeded",
+        "added.md": "succeeded",
+        "gone.md": "removed",
+    }
+    assert done["n_unchanged"] == 1
+    found = {hit["filename"]: hit["text"] for hit in project.json("search", "words", "-k", "10")}
+    assert found.keys() == {"kept.md", "edited.md", "added.md"}
+    assert "New words." in found["edited.md"]
+
+
+def test_a_touched_file_is_not_extracted_again(project: Project) -> None:
+    """A new modification time alone is looked at once, found unchanged, and requests nothing."""
+    _ingest(project, one="# One\n\nText.")
+    future = time.time() - 3600
+    os.utime(project.docs / "one.md", (future, future))
+    done = project.json("run")
+    assert (done["n_requested"], done["n_unchanged"]) == (0, 1)
+    assert project.json("run")["results"] == []
+
+
+def test_a_path_in_a_source_is_that_part_of_it(project: Project) -> None:
+    """Naming a folder lists only that; nothing outside it vanishes or is picked up."""
+    project.write("a/one.md", "# One\n\nText.")
+    project.write("b/two.md", "# Two\n\nText.")
+    project.json("run")
+    shutil.rmtree(project.docs / "b")
+    project.write("a/three.md", "# Three\n\nText.")
+    done = project.json("run", "docs/a")
+    assert [result["filename"] for result in done["results"]] == ["a/three.md"]
+    assert project.json("status")["documents"] == 3
+
+
+def test_another_path_becomes_a_source(project: Project) -> None:
+    """A folder outside of every source is remembered under its name, and a plain run lists it too."""
+    other = project.root / "Other Papers"
+    other.mkdir()
+    (other / "x.md").write_text("# X\n\nText.")
+    done = project.json("run", "Other Papers")
+    assert [result["source_uri"] for result in done["results"]] == ["other-papers:x.md"]
+    (other / "y.md").write_text("# Y\n\nText.")
+    assert [result["source_uri"] for result in project.json("run")["results"]] == ["other-papers:y.md"]
+
+
+def test_a_failed_document_comes_back_by_hand_or_by_change(project: Project) -> None:
+    """A final failure is not tried by itself; `retry` and new content do."""
+    project.write("empty.md", "")
+    assert project.json("run", code=1)["results"][0]["reason"] == "empty_file"
+    assert project.json("run")["n_requested"] == 0
+    assert project.json("retry", "docs/empty.md", code=1)["results"][0]["reason"] == "empty_file"
+    assert project.json("run", "--mode", "retry-failed", code=1)["n_requested"] == 1
+    project.write("empty.md", "# Filled\n\nText.")
+    assert project.json("run")["n_succeeded"] == 1
+
+
+def test_a_skipped_document_is_reported(project: Project) -> None:
+    """A type nobody reads is skipped with its reason, and does not make the run fail."""
+    (project.docs / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100))
+    done = project.json("run")
+    assert [(item["filename"], item["reason"]) for item in done["skipped"]] == [("picture.png", "unsupported_type")]
+
+
+def test_names_no_tool_expects(project: Project) -> None:
+    """Any name a file system takes is ingested, shown safely, and found again by its path."""
+    names = [b"new\nline.md", b"com,ma.md", b"a..dots...md", "e\u0301moji \U0001f600.md".encode(), b"bad\xff\xfe.md"]
+    names.append(b"n" * 252 + b".md")
+    for number, name in enumerate(names):
+        (project.docs / os.fsdecode(name)).write_text(f"# Title {number}\n\nText number {number}.")
+    done = project.json("run")
+    assert done["n_succeeded"] == len(names)
+    assert len({result["document_id"] for result in done["results"]}) == len(names)
+    assert all(result["filename"].isprintable() for result in done["results"])
+    assert project.json("show", "docs/com,ma.md")["title"] == "Title 1"

@@ -1,0 +1,128 @@
+"""Processes that die, stop or meet: nothing is lost and nothing is done twice."""
+
+import collections
+import os
+import signal
+import time
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pytest
+
+from tests.end_to_end.project import Project
+
+_N = 160
+_CONFIG = """
+default_embedder = "hash"
+[[sources]]
+name = "docs"
+uri = "docs"
+[runs]
+group = 20
+"""
+
+
+@pytest.fixture
+def corpus(project: Project) -> Project:
+    """A project of small documents, cut into many groups."""
+    project.configure(_CONFIG)
+    for number in range(_N):
+        words = "\n\n".join(f"Paragraph {i} of document {number} says something new." for i in range(60))
+        project.write(f"{number:03d}.md", f"# Document {number}\n\n{words}")
+    return project
+
+
+def _wait_for(project: Project, n_done: int) -> None:
+    """Wait until some documents are published."""
+    import sqlite3
+
+    until = time.monotonic() + 60
+    query = "SELECT count(*) FROM records WHERE kind = 'document' AND label LIKE '%\"COMPLETED\"%Ingested%'"
+    while time.monotonic() < until:
+        path = project.root / ".ingest" / "state.db"
+        if path.exists():
+            try:
+                with sqlite3.connect(path) as state:
+                    if state.execute(query).fetchone()[0] >= n_done:
+                        return
+            except sqlite3.OperationalError:
+                pass
+        time.sleep(0.01)
+    pytest.fail("the run did not get there")
+
+
+def _materializations(root: Path, asset_key: dg.AssetKey, monkeypatch: pytest.MonkeyPatch) -> collections.Counter[str]:
+    monkeypatch.setenv("DAGSTER_HOME", str(root / ".ingest" / "dagster"))
+    with dg.DagsterInstance.get() as instance:
+        records = instance.fetch_materializations(asset_key, limit=10_000).records
+        unfinished = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
+    assert not unfinished
+    return collections.Counter(record.partition_key or "" for record in records)
+
+
+def _check_whole(project: Project, monkeypatch: pytest.MonkeyPatch, *, told_once: bool = True) -> None:
+    status = project.json("status")
+    assert status["extraction"] == {"COMPLETED": _N}
+    assert status["build"] == {"COMPLETED": _N}
+    with duckdb.connect(str(project.root / ".ingest" / "stores" / "default.duckdb"), read_only=True) as store:
+        chunks = store.execute("SELECT count(*), count(DISTINCT chunk_id), count(DISTINCT document_id) FROM chunks")
+        n_chunks, n_distinct, n_documents = chunks.fetchone() or (0, 0, 0)
+    assert n_chunks == n_distinct
+    assert n_documents == _N
+    for asset_key in (dg.AssetKey("extracted"), dg.AssetKey(["built", "default"])):
+        counts = _materializations(project.root, asset_key, monkeypatch)
+        assert len(counts) == _N
+        assert not told_once or set(counts.values()) == {1}, asset_key
+
+
+def test_kills_lose_nothing_and_double_nothing(corpus: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After two kill -9 and a resume every document is whole, told of once, and no run stays started."""
+    for n_done in (20, 70):
+        run = corpus.start("run", "--mode", "resume")
+        _wait_for(corpus, n_done)
+        run.kill()
+        run.communicate()
+    last = corpus.json("run", "--mode", "resume")
+    assert last["n_failed"] == 0
+    _check_whole(corpus, monkeypatch)
+    assert {job["status"] for job in corpus.json("jobs")} <= {"failed", "partial", "succeeded"}
+
+
+def test_two_runs_at_once_share_the_work(corpus: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs over the same folder both succeed; each document is done once and told of once."""
+    runs = [corpus.start("run", "--json") for _ in range(2)]
+    outputs = [run.communicate(timeout=120) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], outputs
+    _check_whole(corpus, monkeypatch)
+
+
+def test_ctrl_c_releases_what_was_claimed(corpus: Project) -> None:
+    """An interrupted run exits with 130, nothing stays claimed, and the next run finishes the rest."""
+    run = corpus.start("run")
+    _wait_for(corpus, 20)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=60)
+    assert run.returncode == 130
+    status = corpus.json("status")
+    assert "IN_PROGRESS" not in status["extraction"]
+    assert "IN_PROGRESS" not in status["build"]
+    rest = corpus.json("run")
+    assert 0 < rest["n_requested"] < _N
+    assert corpus.json("status")["build"] == {"COMPLETED": _N}
+
+
+def test_a_stopped_worker_writes_nothing_after_its_lease(corpus: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run stopped past its lease is taken over; woken up, it gives up and has changed no record and no store."""
+    corpus.configure(_CONFIG + "lease_seconds = 1\n")
+    run = corpus.start("run")
+    _wait_for(corpus, 20)
+    os.kill(run.pid, signal.SIGSTOP)
+    try:
+        assert corpus.json("run", "--mode", "resume")["n_failed"] == 0
+    finally:
+        os.kill(run.pid, signal.SIGCONT)
+    run.communicate(timeout=60)
+    assert run.returncode != 0
+    # Stopped between its last look at the lease and the end of a report, it finishes that one report.
+    _check_whole(corpus, monkeypatch, told_once=False)
