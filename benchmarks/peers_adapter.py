@@ -13,6 +13,7 @@ from pathlib import Path
 
 import common
 import numpy as np
+from dagster._core.storage.legacy_storage import LegacyEventLogStorage  # noqa: F401 - Dagster loads it lazily
 
 from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
