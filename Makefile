@@ -24,7 +24,7 @@ dev: $(SETUP)  ## Open the Dagster UI with its daemon; the sensors are on.
 		exec $(BIN)/dagster dev -w workspace.yaml
 
 test: $(SETUP_DEV)  ## Run the tests.
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(SETUP_DEV)  ## Format, lint, types, import rules, and whether Dagster loads the definitions.
 	$(BIN)/ruff format --check .

@@ -82,13 +82,15 @@ def _copy(built: Path, store: Path) -> None:
     import duckdb
 
     store.unlink(missing_ok=True)
-    with duckdb.connect(str(built), read_only=True) as ours, sqlite3.connect(store) as theirs:
+    little = {"memory_limit": "64MB"}
+    with duckdb.connect(str(built), read_only=True, config=little) as ours, sqlite3.connect(store) as theirs:
         theirs.execute("CREATE TABLE chunks(id TEXT PRIMARY KEY, doc TEXT, ord INTEGER, text TEXT, embedding BLOB)")
-        rows = ours.execute("SELECT chunk_id, document_id, ordinal, text FROM chunks").fetchall()
-        theirs.executemany(
-            "INSERT INTO chunks VALUES (?, ?, ?, ?, NULL)",
-            [(chunk_id, _NAMES[document], ordinal, text) for chunk_id, document, ordinal, text in rows],
-        )
+        rows = ours.execute("SELECT chunk_id, document_id, ordinal, text FROM chunks")
+        while some := rows.fetchmany(1000):
+            theirs.executemany(
+                "INSERT INTO chunks VALUES (?, ?, ?, ?, NULL)",
+                [(chunk_id, _NAMES[document], ordinal, text) for chunk_id, document, ordinal, text in some],
+            )
 
 
 if __name__ == "__main__":

@@ -127,8 +127,9 @@ async def _ingest(
 ) -> DagsterReporter:
     settings = components.settings
     # What is loaded by now stays: looking through it again and again for garbage cost a fifth of the time of a run.
-    gc.collect()
-    gc.freeze()
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
     async with components:
         reporter = DagsterReporter(context.instance, context.run, components.jobs, config.job_id or None, on_progress)
         worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)

@@ -62,5 +62,5 @@ def report_unknown(document_id: str, run_id: str) -> DocumentReport:
     """The report of an id that somebody named and nobody knows."""
     reason = Reason.UNKNOWN_DOCUMENT
     return DocumentReport(
-        None, DocumentResult(document_id, "", document_id, Outcome.FAILED, run_id, reason, reason.what_to_do)
+        None, DocumentResult(document_id, "", document_id, Outcome.FAILED, run_id, reason, "No record has this id.")
     )

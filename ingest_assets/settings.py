@@ -71,9 +71,8 @@ class ChunkingSettings(_Section):
     splitter: str = "markdown"
 
     @model_validator(mode="after")
-    def _overlap_fits(self) -> "ChunkingSettings":
-        if self.overlap >= self.size:
-            raise ValueError(f"overlap ({self.overlap}) must be smaller than size ({self.size})")
+    def _is_possible(self) -> "ChunkingSettings":
+        Chunking(**self.model_dump())
         return self
 
 

@@ -7,7 +7,7 @@ from resources.artifact_store.artifact import Artifact
 
 
 class ArtifactStoreError(Exception):
-    """The artifact store could not do its work, or what it holds is damaged."""
+    """The artifact store could not do its work."""
 
 
 class ArtifactStore(ABC):
@@ -23,11 +23,7 @@ class ArtifactStore(ABC):
 
     @abstractmethod
     def get_many(self, keys: Collection[str]) -> dict[str, Artifact]:
-        """The artifacts that are there among `keys`.
-
-        Raises:
-            ArtifactStoreError: one does not have the bytes its key says.
-        """
+        """The artifacts that are there among `keys`, and whole: one whose bytes its key does not fit counts as lost."""
 
     @abstractmethod
     def write_hint(self, name: str, value: bytes) -> None:

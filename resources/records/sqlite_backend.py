@@ -102,7 +102,6 @@ class SqliteBackend(RecordBackend):
     def _prepare(self, connection: sqlite3.Connection) -> None:
         use_wal(connection, BUSY_TIMEOUT_SECONDS)
         connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA mmap_size=268435456")
         found = connection.execute("PRAGMA user_version").fetchone()[0]
         if found > FORMAT_VERSION:
             raise BackendCorruptError(

@@ -491,14 +491,14 @@ class TestStores:
 
 
 class TestLostArtifacts:
-    @pytest.fixture
-    async def half_done(self, shop):
-        """A document that is extracted, and that its store could not take, and whose artifact is lost."""
+    @pytest.fixture(params=["DELETE FROM artifacts", "UPDATE artifacts SET body = x'00'"], ids=["gone", "damaged"])
+    async def half_done(self, shop, request):
+        """A document that is extracted, and that its store could not take, and whose artifact is lost or damaged."""
         shop.put("a.md", "text")
         await shop.discover()
         await shop.work_on("a.md", stores=())
         connection = sqlite3.connect(shop.folder / "artifacts.db")
-        connection.execute("DELETE FROM artifacts")
+        connection.execute(request.param)
         connection.commit()
         connection.close()
         return shop

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from resources.embedder.hash_embedder import HashEmbedder
-from resources.store.duckdb_store import DuckDBStore
 from resources.file_lock import exclusive_lock, shared_lock
+from resources.store.duckdb_store import DuckDBStore
 from resources.store.store import (
     Removal,
     Store,

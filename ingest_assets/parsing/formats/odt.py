@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 from ingest_assets.parsing.formats.ooxml import one_line, opened, write_table
 from ingest_assets.parsing.inflate import Archive

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from lxml import etree  # type: ignore[import-untyped]
+from lxml import etree
 
 from ingest_assets.parsing.inflate import Archive
 from ingest_assets.parsing.result import Refused
