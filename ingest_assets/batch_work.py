@@ -168,7 +168,8 @@ class BatchWork:
         for slug in self._selection.stores:
             stage = self._builds[slug]
             due = [doc for doc in docs if slug in doc.due_in and doc.document_id not in fenced]
-            to_write = [doc for doc in due if stage.needs_write(doc)]
+            # By force a store is written that the records call current: it may have been lost or restored.
+            to_write = [doc for doc in due if self._selection.force or stage.needs_write(doc)]
             if to_write:
                 await self._worker.ensure_alive()
             # In a thread: the store's work goes on beside the reporting of the group before.

@@ -28,7 +28,7 @@ class Selection(msgspec.Struct, frozen=True):
 
     Attributes:
         stores: the stores it builds; the others stay as they are.
-        force: extract although nothing changed.
+        force: extract and write the stores although nothing changed.
         named: somebody asked for just these documents: what is complete is reported again.
         wants: whether a document that is free is still to be worked on.
     """

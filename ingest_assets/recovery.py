@@ -15,7 +15,7 @@ from ingest_assets.process_tag import runs_of_dead_processes
 from ingest_assets.run_outcome import RESULT_TAG
 from resources.document_state import transitions
 from resources.document_state.document_state_store import utc_now
-from resources.document_state.model import DocStatus, LinkState, Presence, Status
+from resources.document_state.model import DocStatus, LinkState, Status, is_partition
 from resources.document_state.workers import WorkerRecord, WorkerWatch
 
 _MESSAGE = "Its process died. The documents it held are taken up again; what it had published is reported."
@@ -46,7 +46,9 @@ async def recover(components: Components, instance: dg.DagsterInstance, watch: W
         run = instance.get_run_by_id(worker.run_id) if worker.run_id else None
         done.documents += await _release(components, worker)
         docs = list((await components.state.get_many(worker.claimed)).values())
-        DagsterPartitions(instance).remove([doc.document_id for doc in docs if not _has_partition(doc)])
+        DagsterPartitions(instance).remove(
+            [doc.document_id for doc in docs if not is_partition(doc.presence, doc.extraction.status)]
+        )
         if run is not None:
             done.events += _report_owed(instance, run, docs)
             done.runs += _end(instance, run)
@@ -74,10 +76,6 @@ async def _release(components: Components, worker: WorkerRecord) -> int:
 async def _held_by(components: Components, worker: WorkerRecord) -> list[DocStatus]:
     docs = (await components.state.get_many(worker.claimed)).values()
     return [doc for doc in docs if doc.claim is not None and doc.claim.worker_id == worker.worker_id]
-
-
-def _has_partition(doc: DocStatus) -> bool:
-    return doc.presence is not Presence.DELETED and doc.extraction.status is not Status.SKIPPED
 
 
 def _report_owed(instance: dg.DagsterInstance, run: dg.DagsterRun, docs: Sequence[DocStatus]) -> int:

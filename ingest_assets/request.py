@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ingest_assets.components import Components
+from ingest_assets.dagster_home import is_missing
 from ingest_assets.scope import Part, Selected, parts_of, select
 from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob
+from resources.document_state.model import is_partition
 from resources.document_state.take_up import Mode
 from resources.document_state.transitions import retry_requested
 from resources.document_state.workers import WorkerWatch
@@ -83,6 +85,7 @@ class Request:
         await self._components.state.set_many([(retry_requested(doc, now), doc) for doc in docs if doc.claim is None])
 
     async def _select(self, paths: Sequence[Path], *, accept_vanished: bool) -> Outcome:
+        await self._restore_partitions()
         await self._recover()
         parts = await parts_of(self._components, paths, remember=True)
         discovered = Discovered([], [], [])
@@ -138,6 +141,13 @@ class Request:
                 errors.append(str(error))
         return total(found), errors
 
+    async def _restore_partitions(self) -> None:
+        """If Dagster's folder was lost, make the known documents partitions again."""
+        if is_missing(self._components.settings):
+            known = await self._components.state.list_ids(lambda label: is_partition(label.presence, label.extraction))
+            if known:
+                self._partitions.add(known)
+
     async def _recover(self) -> None:
         """Take up what dead workers left; in resume mode, wait at most one lease to tell dead from slow."""
         components = self._components
@@ -162,7 +172,7 @@ class Request:
 
     @cached_property
     def _dagster(self) -> "dg.DagsterInstance":
-        from ingest_assets.dagster_home import open_instance
+        from ingest_assets.dagster_instance import open_instance
 
         return open_instance(self._components.settings)
 

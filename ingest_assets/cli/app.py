@@ -120,7 +120,8 @@ def search(
 @app.command(name="dagster-home", hidden=True)
 def print_dagster_home() -> None:
     """Make Dagster's folder and print its path, for `make dev`."""
-    from ingest_assets.dagster_home import dagster_home, open_instance
+    from ingest_assets.dagster_home import dagster_home
+    from ingest_assets.dagster_instance import open_instance
 
     def prepare() -> int:
         settings = load_settings()

@@ -169,6 +169,11 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         return _LIFECYCLE_OF_EXTRACTION[self.extraction.status]
 
 
+def is_partition(presence: Presence, extraction: Status) -> bool:
+    """Whether a document is a partition: "missing" in the UI shall mean that it is missing."""
+    return presence is not Presence.DELETED and extraction is not Status.SKIPPED
+
+
 _LIFECYCLE_OF_EXTRACTION = {
     Status.PENDING: Lifecycle.UPLOADED,
     Status.IN_PROGRESS: Lifecycle.PARSED,

@@ -4,6 +4,9 @@ import os
 import shutil
 import time
 
+import dagster as dg
+import pytest
+
 from tests.end_to_end.project import Project
 
 
@@ -99,3 +102,13 @@ def test_names_no_tool_expects(project: Project) -> None:
     assert len({result["document_id"] for result in done["results"]}) == len(names)
     assert all(result["filename"].isprintable() for result in done["results"])
     assert project.json("show", "docs/com,ma.md")["title"] == "Title 1"
+
+
+def test_partitions_come_back_when_dagsters_folder_is_lost(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The records are the truth: without Dagster's folder the next run makes the known documents partitions again."""
+    _ingest(project, one="# One\n\nText.", two="# Two\n\nText.")
+    shutil.rmtree(project.root / ".ingest" / "dagster")
+    assert project.json("run")["n_requested"] == 0
+    monkeypatch.setenv("DAGSTER_HOME", str(project.root / ".ingest" / "dagster"))
+    with dg.DagsterInstance.get() as instance:
+        assert len(instance.get_dynamic_partitions("documents")) == 2

@@ -1,0 +1,32 @@
+"""The Dagster instance of a project, opened for this process."""
+
+import os
+
+import dagster as dg
+from dagster._core.instance.ref import InstanceRef
+
+from ingest_assets.dagster_home import dagster_home
+from ingest_assets.settings import Settings
+from resources.file_lock import exclusive_lock
+
+# A run that this process executes itself would have four more processes mirror its output to the terminal that it has.
+_NO_COMPUTE_LOGS = {
+    "compute_logs": {
+        "module": "dagster._core.storage.noop_compute_log_manager",
+        "class": "NoOpComputeLogManager",
+    }
+}
+_LONGEST_OPENING = 60.0
+# Dagster then stores the events of its own that come in batches (a backfill's plans) in batches.
+BATCH_SIZE = ("DAGSTER_EVENT_BATCH_SIZE", "1000")
+
+
+def open_instance(settings: Settings) -> dg.DagsterInstance:
+    """The Dagster instance whose runs and partitions the UI shows."""
+    os.environ.setdefault(*BATCH_SIZE)
+    # Paths in dagster.yaml are relative to it.
+    home = dagster_home(settings)
+    os.environ["DAGSTER_HOME"] = str(home)
+    # Two processes that make Dagster's databases at once leave them with two schema versions each, for good.
+    with exclusive_lock(home / "opening.lock", _LONGEST_OPENING):
+        return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_COMPUTE_LOGS))
