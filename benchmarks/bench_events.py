@@ -25,7 +25,7 @@ import dagster as dg
 from dagster._core.test_utils import in_process_test_workspace
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
-from ingest_assets.partition_events import PartitionMaterialized, report_failed, report_materialized
+from ingest_assets.event_log.partition_events import PartitionMaterialized, report_failed, report_materialized
 
 DOCUMENTS = dg.DynamicPartitionsDefinition(name="documents")
 EXTRACTED = dg.AssetKey("extracted")
@@ -34,7 +34,7 @@ STEP = "ingest"
 DOCUMENTS_A_RUN = 1_000
 CHUNK = 10_000  # partitions added at once
 
-OURS = "event_log_storage:\n  module: ingest_assets.event_log_storage\n  class: BatchSqliteEventLogStorage\n"
+OURS = "event_log_storage:\n  module: ingest_assets.event_log.event_log_storage\n  class: BatchSqliteEventLogStorage\n"
 DAGSTERS = ""
 
 ASSET_PAGE = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode {
@@ -143,7 +143,7 @@ def event_costs(instance: dg.DagsterInstance, *, batch_of_dagster: bool) -> dict
         report_materialized(instance, run, STEP, events_of_documents(keys))
 
     def with_dagsters_rows(keys: list[str]) -> None:
-        with mock.patch("ingest_assets.event_rows.rows_of_materialized", return_value=None):
+        with mock.patch("ingest_assets.event_log.event_rows.rows_of_materialized", return_value=None):
             documents(keys)
 
     def failed(keys: list[str]) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 import dagster as dg
 
 from ingest_assets import asset_keys
-from ingest_assets.document_report import DocumentReport
-from ingest_assets.event_entries import PartitionMaterialized
-from ingest_assets.partition_events import report_failed, report_materialized
+from ingest_assets.engine.document_report import DocumentReport
+from ingest_assets.event_log.event_entries import PartitionMaterialized
+from ingest_assets.event_log.partition_events import report_failed, report_materialized
 from ingest_assets.partitions import DagsterPartitions
 from resources.artifact_store.artifact import short_hash
 from resources.document_source.document_ids import shown_key

@@ -9,7 +9,7 @@ import msgspec
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
 from ingest_assets.dagster_reporter import built_event, extracted_event
-from ingest_assets.partition_events import report_failed, report_outside_run
+from ingest_assets.event_log.partition_events import report_failed, report_outside_run
 from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.process_tag import runs_of_dead_processes
 from ingest_assets.run_outcome import RESULT_TAG

@@ -2,9 +2,7 @@
 
 import contextlib
 import json
-import os
 import sqlite3
-import threading
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,10 +10,9 @@ from pathlib import Path
 from resources.records import sqlite_queries as sql
 from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError, RecordBackend
 from resources.records.record import DueKey, Record, Stamp, Write
-from resources.records.sqlite_wal import use_wal
+from resources.sqlite_file import NewerFormatError, SqliteFile
 
 FORMAT_VERSION = 1
-BUSY_TIMEOUT_SECONDS = 30.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _BEFORE_EVERYTHING = -(1 << 63)
@@ -31,101 +28,48 @@ class SqliteBackend(RecordBackend):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.uri = f"sqlite:///{path}"
-        self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        schema = list(filter(str.strip, sql.SCHEMA.split(";")))
+        self._file = SqliteFile(path, schema, FORMAT_VERSION, synchronous="NORMAL")
 
     async def _read(self, kind: str, keys: Collection[str]) -> dict[str, Record]:
         with self._errors():
-            rows = self._connection.execute(sql.READ_MANY, (kind, json.dumps(list(keys)))).fetchall()
+            rows = self._file.connection.execute(sql.READ_MANY, (kind, json.dumps(list(keys)))).fetchall()
         return {row[0]: _record(row) for row in rows}
 
     async def _write(self, kind: str, writes: Sequence[tuple[Write, Stamp]]) -> list[bool]:
-        with self._errors(), self._transaction() as connection:
+        with self._errors(), self._file.transaction() as connection:
             return [_write_one(connection, kind, write, stamp) for write, stamp in writes]
 
     async def _list(self, kind: str, after: str, limit: int, labels: Collection[str] | None) -> list[Record]:
         with self._errors():
             if labels is None:
-                rows = self._connection.execute(sql.LIST_PAGE, (kind, after, limit)).fetchall()
+                rows = self._file.connection.execute(sql.LIST_PAGE, (kind, after, limit)).fetchall()
             else:
                 wanted = json.dumps(list(labels))
-                rows = self._connection.execute(sql.LIST_PAGE_BY_LABEL, (kind, after, wanted, limit)).fetchall()
+                rows = self._file.connection.execute(sql.LIST_PAGE_BY_LABEL, (kind, after, wanted, limit)).fetchall()
         return [_record(row) for row in rows]
 
     async def _list_keys(self, kind: str, labels: Collection[str]) -> list[str]:
         keys: list[str] = []
         with self._errors():
             for label in labels:
-                keys.extend(row[0] for row in self._connection.execute(sql.LIST_KEYS, (kind, label)))
+                keys.extend(row[0] for row in self._file.connection.execute(sql.LIST_KEYS, (kind, label)))
         keys.sort()
         return keys
 
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
         start = (_micros(after.due_at), after.key) if after else (_BEFORE_EVERYTHING, "")
         with self._errors():
-            rows = self._connection.execute(sql.LIST_DUE, (kind, _micros(now), *start, limit)).fetchall()
+            rows = self._file.connection.execute(sql.LIST_DUE, (kind, _micros(now), *start, limit)).fetchall()
         return [DueKey(_moment(due), key) for due, key in rows]
 
     async def _count_labels(self, kind: str) -> dict[str, int]:
         with self._errors():
-            return dict(self._connection.execute(sql.COUNT_LABELS, (kind,)).fetchall())
+            return dict(self._file.connection.execute(sql.COUNT_LABELS, (kind,)).fetchall())
 
     async def close(self) -> None:
         """Close every thread's connection."""
-        connections, self._connections = self._connections, []
-        for connection in connections:
-            connection.close()
-        self._local = threading.local()
-
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._open()
-            self._connections.append(connection)
-        return connection
-
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        connection = sqlite3.connect(
-            self.path, timeout=BUSY_TIMEOUT_SECONDS, isolation_level=None, check_same_thread=False
-        )
-        try:
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        use_wal(connection, BUSY_TIMEOUT_SECONDS)
-        connection.execute("PRAGMA synchronous=NORMAL")
-        found = connection.execute("PRAGMA user_version").fetchone()[0]
-        if found > FORMAT_VERSION:
-            raise BackendCorruptError(
-                self.uri, f"has format {found}, this version reads up to {FORMAT_VERSION}. Upgrade ingest-assets."
-            )
-        if found == 0:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in filter(str.strip, sql.SCHEMA.split(";")):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version={FORMAT_VERSION}")
-            connection.execute("COMMIT")
-
-    @contextlib.contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield connection
-            connection.execute("COMMIT")
-        except BaseException:
-            # SQLite ends the transaction by itself where the disk is full.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        self._file.close()
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
@@ -136,6 +80,8 @@ class SqliteBackend(RecordBackend):
             raise BackendUnavailableError(self.uri, f"{error}. Another process may hold it; try again.") from error
         except sqlite3.DatabaseError as error:
             raise BackendCorruptError(self.uri, f"{error}. Restore the file from a backup.") from error
+        except NewerFormatError as error:
+            raise BackendCorruptError(self.uri, str(error)) from error
         except OSError as error:
             raise BackendError(self.uri, f"cannot open it: {error.strerror}.") from error
 

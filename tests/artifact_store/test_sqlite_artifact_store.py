@@ -64,7 +64,7 @@ class TestFile:
 
     def test_each_commit_is_synced(self, store):
         """The file is written so that a power cut loses nothing that was returned."""
-        assert store._connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert store._file.connection.execute("PRAGMA synchronous").fetchone() == (2,)
 
     def test_threads(self, store):
         """Many threads put and get at once."""
@@ -132,11 +132,11 @@ class TestDamage:
     def test_full_disk_keeps_nothing_and_passes(self, store, path):
         """A group that finds no room is kept not at all; once there is room the same store works."""
         store.put_many([artifact()])
-        [(pages,)] = store._connection.execute("PRAGMA page_count").fetchall()
-        store._connection.execute(f"PRAGMA max_page_count={pages + 3}")
+        [(pages,)] = store._file.connection.execute("PRAGMA page_count").fetchall()
+        store._file.connection.execute(f"PRAGMA max_page_count={pages + 3}")
         with pytest.raises(ArtifactStoreError, match="full"):
             store.put_many([artifact(f"d{i}", *(str(j * i) for j in range(1000))) for i in range(10)])
-        store._connection.execute("PRAGMA max_page_count=1000000")
+        store._file.connection.execute("PRAGMA max_page_count=1000000")
         assert execute(path, "SELECT count(*) FROM artifacts") == [(1,)]
         store.put_many([artifact("b")])
 

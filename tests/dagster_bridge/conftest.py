@@ -8,7 +8,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-OURS = "event_log_storage:\n  module: ingest_assets.event_log_storage\n  class: BatchSqliteEventLogStorage\n"
+OURS = "event_log_storage:\n  module: ingest_assets.event_log.event_log_storage\n  class: BatchSqliteEventLogStorage\n"
 STORAGES = ("ours", "dagster_sqlite", "postgres")
 
 

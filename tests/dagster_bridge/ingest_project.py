@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from ingest_assets.partition_events import PartitionMaterialized, report_failed, report_materialized
+from ingest_assets.event_log.partition_events import PartitionMaterialized, report_failed, report_materialized
 
 DOCUMENTS = dg.DynamicPartitionsDefinition(name="documents")
 EXTRACTED = dg.AssetKey("extracted")

@@ -14,8 +14,8 @@ from dagster._core.events import AssetMaterializationPlannedData, AssetObservati
 from dagster._core.storage.event_log import SqliteEventLogStorage
 from sqlalchemy.engine import Connection
 
-from ingest_assets import event_log_storage
-from ingest_assets.event_log_storage import BatchSqliteEventLogStorage, store_asset_events
+from ingest_assets.event_log import event_log_storage
+from ingest_assets.event_log.event_log_storage import BatchSqliteEventLogStorage, store_asset_events
 from tests.dagster_bridge.conftest import OURS, instance_in
 from tests.dagster_bridge.event_tables import empty, rows, rows_on_postgres
 from tests.dagster_bridge.ingest_project import BUILT, EXTRACTED, run_batch

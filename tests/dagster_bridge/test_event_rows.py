@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 
-from ingest_assets import event_rows, partition_events
-from ingest_assets.event_entries import PartitionMaterialized, RunStep, materialized_entry
-from ingest_assets.event_log_storage import BatchSqliteEventLogStorage
-from ingest_assets.event_rows import rows_of_materialized
-from ingest_assets.event_texts import spliced
-from ingest_assets.partition_events import report_materialized
+from ingest_assets.event_log import event_rows, partition_events
+from ingest_assets.event_log.event_entries import PartitionMaterialized, RunStep, materialized_entry
+from ingest_assets.event_log.event_log_storage import BatchSqliteEventLogStorage
+from ingest_assets.event_log.event_rows import rows_of_materialized
+from ingest_assets.event_log.event_texts import spliced
+from ingest_assets.event_log.partition_events import report_materialized
 from tests.dagster_bridge.event_tables import empty, rows, rows_on_postgres
 from tests.dagster_bridge.ingest_project import BUILT, EXTRACTED, STEP, materialized
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from ingest_assets.partition_events import (
+from ingest_assets.event_log.partition_events import (
     forget_cached_statuses,
     report_failed,
     report_materialized,

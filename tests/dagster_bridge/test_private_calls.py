@@ -6,8 +6,8 @@ import dagster as dg
 import pytest
 from dagster._core.storage.event_log import SqliteEventLogStorage
 
-from ingest_assets import partition_events
-from ingest_assets.partition_events import (
+from ingest_assets.event_log import partition_events
+from ingest_assets.event_log.partition_events import (
     private_call_problems,
     report_failed,
     report_materialized,

@@ -8,7 +8,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from ingest_assets.claims import Selection
+from ingest_assets.engine.claims import Selection
 from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import Outcome
@@ -340,6 +340,17 @@ class TestNothingTwice:
         report = (await shop.work_on("a.md", force=True)).of("a.md")
         assert shop.pool.n_parsed == parsed + 1
         assert (report.result.status, report.extracted, report.built) == (Outcome.SUCCEEDED, True, ("s",))
+
+    async def test_force_fills_a_store_that_was_lost(self, shop):
+        """Forced, a document stands in a store again whose data is gone, although its record says it is there."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        shop.duckdb("s").drop()
+        await shop.work_on("a.md", named=True)
+        assert shop.held() == {}
+        await shop.work_on("a.md", force=True)
+        assert list(shop.held()) == [shop.id_of("a.md")]
 
     async def test_named_and_complete_is_reported_again(self, shop):
         """Asked for by name, a complete document is told again and nothing is done to it."""

@@ -150,7 +150,7 @@ class TestErrors:
     async def test_locked_file_is_unavailable(self, backend, path):
         """A lock that outlasts our patience is an outage; afterwards the same backend works."""
         await put(backend, "a", b"1")
-        backend._connection.execute("PRAGMA busy_timeout=50")
+        backend._file.connection.execute("PRAGMA busy_timeout=50")
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(BackendUnavailableError, match="locked"):
@@ -163,11 +163,11 @@ class TestErrors:
     async def test_full_disk_writes_nothing_and_passes(self, backend, path):
         """A write that finds no room changes nothing and says so; once there is room the same backend works."""
         await put(backend, "a")
-        [(pages,)] = backend._connection.execute("PRAGMA page_count").fetchall()
-        backend._connection.execute(f"PRAGMA max_page_count={pages + 3}")
+        [(pages,)] = backend._file.connection.execute("PRAGMA page_count").fetchall()
+        backend._file.connection.execute(f"PRAGMA max_page_count={pages + 3}")
         with pytest.raises(BackendUnavailableError, match="full"):
             await backend.compare_and_set(KIND, [Write(f"k{i}", b"x" * 50_000, None) for i in range(10)])
-        backend._connection.execute("PRAGMA max_page_count=1000000")
+        backend._file.connection.execute("PRAGMA max_page_count=1000000")
         assert [record.key for record in await listed(backend)] == ["a"]
         await put(backend, "b")
         assert raw(path, "SELECT count(*) FROM records") == [(2,)]

@@ -8,9 +8,9 @@ from datetime import datetime
 
 import msgspec
 
-from ingest_assets.building import BuildStage
-from ingest_assets.document_report import DocumentReport, report_of, report_unknown
-from ingest_assets.extraction import BegunExtraction
+from ingest_assets.engine.building import BuildStage
+from ingest_assets.engine.document_report import DocumentReport, report_of, report_unknown
+from ingest_assets.engine.extraction import BegunExtraction
 from resources.artifact_store.artifact import Artifact
 from resources.document_state import transitions
 from resources.document_state.document_state_store import DocumentStateStore, utc_now

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import dagster as dg
 from dagster._core.storage.event_log import SqlEventLogStorage
 
-from ingest_assets.event_entries import DATA_VERSION, PartitionMaterialized, RunStep, materialized_entry
-from ingest_assets.event_texts import Shape, spliced
+from ingest_assets.event_log.event_entries import DATA_VERSION, PartitionMaterialized, RunStep, materialized_entry
+from ingest_assets.event_log.event_texts import Shape, spliced
 
 _logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import dagster as dg
 
-from ingest_assets.event_entries import (
+from ingest_assets.event_log.event_entries import (
     PartitionMaterialized,
     RunStep,
     materialization_of,
@@ -49,7 +49,7 @@ _PRIVATE_CALLS: Mapping[str, frozenset[str]] = {
         {"error_info", "level", "user_message", "run_id", "timestamp", "step_key", "job_name", "dagster_event"}
     ),
     "dagster:serialize_value": frozenset({"val"}),
-    "ingest_assets.event_log_storage:store_asset_events": frozenset({"storage", "entries"}),
+    "ingest_assets.event_log.event_log_storage:store_asset_events": frozenset({"storage", "entries"}),
     "dagster._core.storage.event_log:SqlEventLogStorage.store_event_batch": frozenset({"events"}),
     "dagster._core.storage.event_log:SqlEventLogStorage.index_transaction": frozenset(),
     "dagster._core.storage.event_log:SqlEventLogStorage.index_connection": frozenset(),
@@ -105,7 +105,7 @@ def report_failed(
     if private_call_problems():
         _logger.warning("%d failed partitions of %s cannot be shown.", len(partitions), asset_key.to_user_string())
         return
-    from ingest_assets.event_log_storage import store_asset_events
+    from ingest_assets.event_log.event_log_storage import store_asset_events
 
     step = RunStep.of(run, step_key)
     for batch in _batches(partitions):
@@ -172,8 +172,8 @@ def _resolve(name: str) -> Any:
 
 def _store_materialized(instance: dg.DagsterInstance, step: RunStep, events: Sequence[PartitionMaterialized]) -> None:
     # Imported late: they need private modules, and their absence must end in the fallback, not in an ImportError.
-    from ingest_assets.event_log_storage import store_asset_events, store_rows, takes_rows
-    from ingest_assets.event_rows import rows_of_materialized
+    from ingest_assets.event_log.event_log_storage import store_asset_events, store_rows, takes_rows
+    from ingest_assets.event_log.event_rows import rows_of_materialized
 
     storage = instance.event_log_storage
     if takes_rows(storage) and (rows := rows_of_materialized(storage, step, events)):

@@ -7,11 +7,11 @@ records they speak of are published; wherever the process dies, `sensors/interru
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
-from ingest_assets.batch_work import BatchWork
-from ingest_assets.building import BuildStage
-from ingest_assets.claims import Batch, Claims, Selection
-from ingest_assets.document_report import DocumentReport, Reporter
-from ingest_assets.extraction import ExtractionStage
+from ingest_assets.engine.batch_work import BatchWork
+from ingest_assets.engine.building import BuildStage
+from ingest_assets.engine.claims import Batch, Claims, Selection
+from ingest_assets.engine.document_report import DocumentReport, Reporter
+from ingest_assets.engine.extraction import ExtractionStage
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.transitions import RetryPolicy

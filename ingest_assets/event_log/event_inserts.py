@@ -8,7 +8,7 @@ from dagster._core.storage.event_log import SqlEventLogStorage, SqlEventLogStora
 from dagster._core.storage.event_log.schema import AssetEventTagsTable
 from sqlalchemy.engine import Connection
 
-from ingest_assets.event_rows import EventRow, EventRows
+from ingest_assets.event_log.event_rows import EventRow, EventRows
 
 _EVENT_COLUMNS = ("id", *EventRow._fields)
 _TAG_COLUMNS = ("event_id", "asset_key", "key", "value", "event_timestamp")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import dagster as dg
 
-from ingest_assets.event_entries import PartitionMaterialized, RunStep, materialized_entry
+from ingest_assets.event_log.event_entries import PartitionMaterialized, RunStep, materialized_entry
 
 _logger = logging.getLogger(__name__)
 

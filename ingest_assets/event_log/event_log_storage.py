@@ -26,8 +26,8 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
 
-from ingest_assets.event_inserts import insert_asset_rows, insert_on_postgres, insert_on_sqlite
-from ingest_assets.event_rows import EventRows, rows_of_entries
+from ingest_assets.event_log.event_inserts import insert_asset_rows, insert_on_postgres, insert_on_sqlite
+from ingest_assets.event_log.event_rows import EventRows, rows_of_entries
 
 INDEX_SHARD = "index"
 

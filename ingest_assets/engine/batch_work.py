@@ -9,10 +9,10 @@ from datetime import datetime
 
 import msgspec
 
-from ingest_assets.building import BuildStage, Built
-from ingest_assets.claims import Batch, Claims, Selection
-from ingest_assets.document_report import DocumentReport, report_of
-from ingest_assets.extraction import Extraction, ExtractionStage, artifact_hash
+from ingest_assets.engine.building import BuildStage, Built
+from ingest_assets.engine.claims import Batch, Claims, Selection
+from ingest_assets.engine.document_report import DocumentReport, report_of
+from ingest_assets.engine.extraction import Extraction, ExtractionStage, artifact_hash
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_state import transitions

@@ -1,0 +1,1 @@
+"""The engine: one batch of documents after the other through the stages."""

@@ -1,0 +1,1 @@
+"""What Dagster is told of documents, many at a time."""
