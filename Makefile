@@ -2,12 +2,14 @@
 
 PYTHON ?= python3
 DOCS ?=
+PEERS ?=
+ARGS ?= --n 2000 --embed hash --repeat 3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_DEV := $(VENV)/.setup-dev
 
-.PHONY: help ingest dev test check bench lock clean
+.PHONY: help ingest dev test check bench bench-peers lock clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,9 +35,14 @@ check: $(SETUP_DEV)  ## Format, lint, types, import rules, and whether Dagster l
 	$(BIN)/lint-imports
 	$(BIN)/dagster definitions validate -w workspace.yaml
 
-bench: $(SETUP_DEV)  ## Measure: events, store, parsing. Prints ratios.
+bench: $(SETUP_DEV)  ## Measure the command line, stores and Dagster's events. Prints ratios.
+	$(BIN)/python -m benchmarks.bench_cli
 	$(BIN)/python -m benchmarks.bench_events
 	$(BIN)/python -m benchmarks.bench_store
+
+bench-peers: $(SETUP_DEV)  ## Beside other tools: PEERS=folder of the peers' benchmark, ARGS=its arguments.
+	PEER_EXTRA="ours=$(abspath $(BIN))/python,$(CURDIR)/benchmarks/peers_adapter.py," \
+		$(PYTHON) "$(PEERS)/run_peers.py" --peers cocoindex,ours $(ARGS)
 
 lock: $(SETUP_DEV)  ## Pin the newest versions that fit, with hashes and without any index address.
 	$(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes --no-strip-extras --no-emit-index-url --no-emit-find-links \

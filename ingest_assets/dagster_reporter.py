@@ -88,6 +88,7 @@ def extracted_event(doc: DocStatus, seconds: float = 0.0) -> PartitionMaterializ
     metadata: dict[str, Any] = {
         **_about(doc),
         "entries": doc.n_entries,
+        "characters": doc.n_chars,
         "media_type": doc.media_type,
         "bytes": doc.size,
         "seconds": seconds,

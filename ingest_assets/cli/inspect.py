@@ -101,7 +101,7 @@ async def show(components: Components, named: str, as_json: bool) -> int:
         ("lifecycle", f"{doc.lifecycle} ({doc.presence})"),
         ("extraction", _phase(doc.extraction)),
         ("build", _phase(doc.build)),
-        ("chunks, entries", f"{doc.n_chunks}, {doc.n_entries}"),
+        ("chunks, entries, characters", f"{doc.n_chunks:,}, {doc.n_entries:,}, {doc.n_chars:,}"),
         ("type, bytes", f"{doc.media_type or '?'}, {doc.size:,}"),
         ("last run", doc.last_run_id),
         ("known since", doc.created_at.isoformat(timespec="seconds")),

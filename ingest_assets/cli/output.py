@@ -1,7 +1,6 @@
 """How commands speak: tables and sentences for people, JSON for programs, exit codes for both."""
 
 import os
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
@@ -73,18 +72,23 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
-class ProgressWatcher(Watcher):
-    """Shows a request's progress on stderr."""
+class SentenceWatcher(Watcher):
+    """Tells how a request goes on where there is no terminal."""
 
-    def __init__(self) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            console=errors,
-            transient=not sys.stderr.isatty(),
-        )
+    def says(self, message: str) -> None:
+        """See Watcher."""
+        complain(message)
+
+    def begins(self, n_documents: int) -> None:
+        """See Watcher."""
+        complain(f"Working on {n_documents} documents …")
+
+
+class ProgressWatcher(Watcher):
+    """Shows a request's progress on the terminal."""
+
+    def __init__(self, bar: Progress) -> None:
+        self._bar = bar
         self._task: TaskID | None = None
 
     def says(self, message: str) -> None:
@@ -93,19 +97,13 @@ class ProgressWatcher(Watcher):
 
     def begins(self, n_documents: int) -> None:
         """See Watcher."""
-        if not sys.stderr.isatty():
-            complain(f"Working on {n_documents} documents …")
-        self._task = self._progress.add_task("Ingesting", total=n_documents)
-        self._progress.start()
+        self._task = self._bar.add_task("Ingesting", total=n_documents)
+        self._bar.start()
 
     def advances(self, n_documents: int) -> None:
         """See Watcher."""
         if self._task is not None:
-            self._progress.advance(self._task, n_documents)
-
-    def close(self) -> None:
-        """Leave the bar as it is."""
-        self._progress.stop()
+            self._bar.advance(self._task, n_documents)
 
 
 @contextmanager
@@ -113,9 +111,13 @@ def progress(*, quiet: bool) -> Iterator[Watcher]:
     """A watcher for a request; `quiet`: one that says nothing."""
     if quiet:
         yield Watcher()
-        return
-    watcher = ProgressWatcher()
-    try:
-        yield watcher
-    finally:
-        watcher.close()
+    elif not errors.is_terminal:
+        yield SentenceWatcher()
+    else:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        bar = Progress(*columns, console=errors)
+        try:
+            yield ProgressWatcher(bar)
+        finally:
+            if bar.tasks:
+                bar.stop()

@@ -150,6 +150,7 @@ class BatchWork:
             media_type=artifact.media_type,
             n_chunks=len(artifact.chunks),
             n_entries=len(artifact.entries),
+            n_chars=extraction.n_chars,
             warnings=artifact.warnings,
         )
 

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -30,6 +29,7 @@ class Extraction(msgspec.Struct):
     unchanged: bool = False
     reason: Reason | None = None
     error: str = ""
+    n_chars: int = 0
     seconds: float = 0.0
 
 
@@ -100,18 +100,16 @@ class ExtractionStage:
         Runs in the pool's reading thread, ahead of the parsing.
         """
         for doc in docs:
-            extraction = found[doc.document_id] = Extraction(doc, {}, seconds=-time.monotonic())
+            extraction = found[doc.document_id] = Extraction(doc, {})
             try:
                 read = self._read_one(doc)
             except ReadError as error:
                 extraction.reason, extraction.error = error.reason, str(error)
-                extraction.seconds += time.monotonic()
                 continue
             extraction.content_version = read.content_version
             extraction.parts = {"content": hashlib.sha256(read.content).hexdigest()[:32], **self._config_parts}
             if not force and doc.artifact and doc.extraction.parts == extraction.parts:
                 extraction.unchanged = True
-                extraction.seconds += time.monotonic()
                 continue
             yield doc.document_id, doc.filename, read.content
 
@@ -123,7 +121,7 @@ class ExtractionStage:
         return source.read(doc.source_uri, self._max_file_bytes)
 
     async def _finish(self, extraction: Extraction, outcome: ParsedDocument | ParseFailure) -> None:
-        extraction.seconds += time.monotonic()
+        extraction.seconds = outcome.seconds
         if isinstance(outcome, ParseFailure):
             extraction.reason, extraction.error = outcome.reason, outcome.detail
             return
@@ -136,6 +134,7 @@ class ExtractionStage:
             _logger.exception("Extractor '%s', document '%s'", self._extractor.name, document_id)
             extraction.reason, extraction.error = Reason.INTERNAL_ERROR, str(error)
             return
+        extraction.n_chars = outcome.n_chars
         extraction.artifact = Artifact(
             document_id,
             outcome.title,

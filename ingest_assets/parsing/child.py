@@ -1,6 +1,7 @@
 """The child's main loop: one document after the other, until the parent closes the pipe."""
 
 import os
+import time
 from collections.abc import Callable
 from typing import BinaryIO
 
@@ -26,8 +27,10 @@ def main() -> None:
             header, content = _receive(requests)
         except EOFError:
             return
+        begun = time.monotonic()
         outcome = parse(frames.decode_request(header).filename, content, setup.limits, setup.chunking)
         del content
+        outcome.seconds = round(time.monotonic() - begun, 4)
         _send(replies, outcome, setup.limits, resident)
 
 

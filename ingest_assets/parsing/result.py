@@ -22,6 +22,7 @@ class ParsedDocument(msgspec.Struct, tag="parsed"):
         encoding: The character encoding, None for formats that fix their own.
         warnings: Sentences for a person about what was guessed or left out.
         removed: How many characters of each unwanted kind were taken out.
+        seconds: How long the child was at it.
     """
 
     title: str
@@ -34,6 +35,7 @@ class ParsedDocument(msgspec.Struct, tag="parsed"):
     encoding: str | None = None
     warnings: list[str] = []
     removed: dict[str, int] = {}
+    seconds: float = 0.0
 
 
 class ParseFailure(msgspec.Struct, tag="failed"):
@@ -41,6 +43,7 @@ class ParseFailure(msgspec.Struct, tag="failed"):
 
     reason: Reason
     detail: str
+    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         """Keep the sentence short enough for a record."""

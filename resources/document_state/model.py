@@ -136,6 +136,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     chunkset_hash: str = ""
     n_chunks: int = 0
     n_entries: int = 0
+    n_chars: int = 0
     warnings: tuple[str, ...] = ()
     links: dict[str, DocumentStoreLink] = {}
     claim: Claim | None = None

@@ -166,6 +166,7 @@ def extracted(
     media_type: str,
     n_chunks: int,
     n_entries: int,
+    n_chars: int,
     warnings: tuple[str, ...],
 ) -> DocStatus:
     """Extraction is done; the claim stays for the build."""
@@ -183,6 +184,7 @@ def extracted(
         media_type=media_type,
         n_chunks=n_chunks,
         n_entries=n_entries,
+        n_chars=n_chars,
         warnings=warnings,
         links=links,
         extraction=PhaseState(Status.COMPLETED, now, parts=parts, run_id=doc.last_run_id),
@@ -288,6 +290,7 @@ def removed(doc: DocStatus, now: datetime) -> DocStatus:
         chunkset_hash="",
         n_chunks=0,
         n_entries=0,
+        n_chars=0,
     )
 
 

@@ -39,6 +39,7 @@ def extracted(doc: DocStatus, content: str = "h1", now: datetime = NOW) -> DocSt
         media_type="text/markdown",
         n_chunks=3,
         n_entries=5,
+        n_chars=100,
         warnings=(),
     )
 
