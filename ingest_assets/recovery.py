@@ -54,6 +54,7 @@ async def recover(components: Components, instance: dg.DagsterInstance, watch: W
             done.runs += _end(instance, run)
         await watch.settle(worker.worker_id)
         done.workers += 1
+    done.documents += await _release_ownerless(components, watch)
     done.runs += sum(_end(instance, run) for run in runs_of_dead_processes(instance))
     done.jobs = len(await components.jobs.settle_orphans(utc_now()))
     return done
@@ -71,6 +72,21 @@ async def _release(components: Components, worker: WorkerRecord) -> int:
         stored = await components.state.set_many([(transitions.released(doc, now), doc) for doc in held])
         n_released += sum(doc is not None for doc in stored)
     return n_released
+
+
+async def _release_ownerless(components: Components, watch: WorkerWatch) -> int:
+    """Release claims of workers that have no record.
+
+    A worker that was settled while it slept, and was killed right after it woke and claimed, leaves such a claim. The
+    documents are read before the workers: a worker's record is older than its claims.
+    """
+    claimed = await components.state.list_ids(lambda label: label.claimed)
+    docs = (await components.state.get_many(claimed)).values()
+    known = {worker.worker_id for worker in await watch.all()}
+    lost = [doc for doc in docs if doc.claim is not None and doc.claim.worker_id not in known]
+    now = utc_now()
+    stored = await components.state.set_many([(transitions.released(doc, now), doc) for doc in lost])
+    return sum(doc is not None for doc in stored)
 
 
 async def _held_by(components: Components, worker: WorkerRecord) -> list[DocStatus]:

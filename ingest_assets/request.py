@@ -152,8 +152,7 @@ class Request:
         """Take up what dead workers left; in resume mode, wait at most one lease to tell dead from slow."""
         components = self._components
         watch = WorkerWatch(components.backend, components.settings.lease)
-        living = await watch.living()
-        if not living and not await watch.buried() and not await components.jobs.orphans():
+        if not await watch.all() and not await components.jobs.orphans() and not await self._has_claims():
             return
         from ingest_assets.recovery import recover
 
@@ -169,6 +168,9 @@ class Request:
                 beats = {key: beat for key, beat in beats.items() if now.get(key) == beat}
         if done.documents or done.runs:
             self._watcher.says(f"Taken up from dead workers: {done.documents} documents, {done.runs} runs.")
+
+    async def _has_claims(self) -> bool:
+        return any(label.claimed for label in await self._components.state.counts())
 
     @cached_property
     def _dagster(self) -> "dg.DagsterInstance":

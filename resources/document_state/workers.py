@@ -185,13 +185,13 @@ class WorkerWatch:
         self._lease = lease.total_seconds()
         self.observations = dict(observations or {})
 
+    async def all(self) -> list[WorkerRecord]:
+        """Every worker that has a record: the living, and the dead that are not settled."""
+        return [record for record, _ in await self._all()]
+
     async def living(self) -> list[WorkerRecord]:
         """Workers that are not declared dead."""
-        return [record for record, _ in await self._all() if not record.dead]
-
-    async def buried(self) -> list[WorkerRecord]:
-        """Workers that are declared dead and not yet settled."""
-        return [record for record, _ in await self._all() if record.dead]
+        return [record for record in await self.all() if not record.dead]
 
     async def bury(self) -> list[WorkerRecord]:
         """Declare dead whoever is, and give all that are dead and not yet settled."""

@@ -1,5 +1,6 @@
 """Processes that die, stop or meet: nothing is lost and nothing is done twice."""
 
+import asyncio
 import collections
 import os
 import signal
@@ -10,6 +11,9 @@ import dagster as dg
 import duckdb
 import pytest
 
+from resources.document_state import transitions
+from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.records.sqlite_backend import SqliteBackend
 from tests.end_to_end.project import Project
 
 _N = 160
@@ -126,3 +130,20 @@ def test_a_stopped_worker_writes_nothing_after_its_lease(corpus: Project, monkey
     assert run.returncode != 0
     # Stopped between its last look at the lease and the end of a report, it finishes that one report.
     _check_whole(corpus, monkeypatch, told_once=False)
+
+
+def test_a_claim_that_no_worker_owns_is_released(project: Project) -> None:
+    """A document claimed by a worker nobody knows is taken up by the next run."""
+    project.write("one.md", "# One\n\nText.")
+    project.json("run")
+    asyncio.run(_claim_as_nobody(project.root))
+    assert "IN_PROGRESS" in project.json("status")["extraction"]
+    project.json("run")
+    assert project.json("status")["build"] == {"COMPLETED": 1}
+
+
+async def _claim_as_nobody(root: Path) -> None:
+    state = RecordDocumentStateStore(SqliteBackend(root / ".ingest" / "state.db"))
+    async for doc in state.iter_statuses():
+        claim = transitions.claimed(doc, "nobody", "no-run", utc_now(), extract=True)
+        assert await state.set_status(doc.document_id, claim, expected=doc)
