@@ -139,6 +139,7 @@ class Request:
                 )
             except SourceError as error:
                 errors.append(str(error))
+        errors += [discovered.incomplete for discovered in found.values() if discovered.incomplete]
         return total(found), errors
 
     async def _restore_partitions(self) -> None:

@@ -7,17 +7,25 @@ import zstandard
 
 from resources.artifact_store.artifact_store import ArtifactStore
 
-_decoder = msgspec.msgpack.Decoder(dict[str, str])
+
+class Listed(msgspec.Struct, frozen=True, array_like=True):
+    """One object as it was listed: its content version, and the id of its document, which costs a hash to work out."""
+
+    content_version: str
+    document_id: str
+
+
+_decoder = msgspec.msgpack.Decoder(dict[str, Listed])
 _LARGEST = 1 << 32
 
 
 class ListingSnapshots:
-    """A snapshot per source: source URI → content version, for objects whose record is known to agree."""
+    """A snapshot per source: what was listed, by source URI, for objects whose record agreed when it was written."""
 
     def __init__(self, artifacts: ArtifactStore) -> None:
         self._artifacts = artifacts
 
-    def read(self, source: str) -> dict[str, str]:
+    def read(self, source: str) -> dict[str, Listed]:
         """The last snapshot; empty if there is none or it is damaged: it is only a hint."""
         packed = self._artifacts.read_hint(_name(source))
         if packed is None:
@@ -27,9 +35,9 @@ class ListingSnapshots:
         except (zstandard.ZstdError, msgspec.MsgspecError):
             return {}
 
-    def write(self, source: str, versions: Mapping[str, str]) -> None:
+    def write(self, source: str, listed: Mapping[str, Listed]) -> None:
         """Replace the snapshot."""
-        packed = zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode(versions))
+        packed = zstandard.ZstdCompressor(level=1).compress(msgspec.msgpack.encode(listed))
         self._artifacts.write_hint(_name(source), packed)
 
 

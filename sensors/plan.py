@@ -12,11 +12,11 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from resources.document_source.document_ids import document_id, source_uri
-from resources.document_source.document_source import DocumentSource, SourceObject
+from resources.document_source.document_source import DocumentSource, SourceError, SourceObject
 from resources.document_state import transitions
 from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.model import DocStatus, Presence
-from sensors.listing_snapshot import ListingSnapshots
+from sensors.listing_snapshot import Listed, ListingSnapshots
 
 CHUNK = 2_000
 # A source that lost fewer documents than this is believed, whatever share of it they are.
@@ -33,12 +33,13 @@ class Partitions(Protocol):
 
 
 class Differences(msgspec.Struct):
-    """A listing against the last snapshot."""
+    """A listing against what is known. `vanished` are document ids; `incomplete` says what could not be listed."""
 
     appeared: list[SourceObject]
     changed: list[SourceObject]
     vanished: list[str]
     n_unchanged: int = 0
+    incomplete: str = ""
 
 
 class Discovered(msgspec.Struct):
@@ -49,6 +50,7 @@ class Discovered(msgspec.Struct):
         n_unchanged: objects listed that are as they were.
         n_busy: changed objects whose document a worker holds; the next listing sees them again.
         vanished_refused: how many missing documents were kept, because so many at once look like a source that lies.
+        incomplete: what could not be listed; nothing was taken to have vanished then.
         truncated: more has changed than one discovery may take; the next one goes on.
     """
 
@@ -59,6 +61,7 @@ class Discovered(msgspec.Struct):
     n_busy: int = 0
     vanished_refused: int = 0
     truncated: bool = False
+    incomplete: str = ""
 
 
 class Discovery:
@@ -78,23 +81,40 @@ class Discovery:
         self._stores = tuple(stores)
         self._max_vanished_share = max_vanished_share
 
-    def compare(self, prefix: bytes = b"") -> Differences:
-        """List the source, or what lies under a prefix, and compare with the snapshot. Changes nothing.
+    async def compare(self, prefix: bytes = b"") -> Differences:
+        """List the source, or what lies under a prefix, and compare with what is known. Changes nothing.
+
+        The snapshot is a hint: an object counts as unchanged only if its document's record is there as well, and what
+        vanished is what records say is present and the listing does not have. A snapshot that is lost, old or
+        overwritten by another process costs a look at the records and nothing else.
 
         Raises:
             SourceError: the listing failed; nothing may be concluded.
         """
-        known = self._under(prefix)
+        source = self._source
+        present = set(
+            await self._state.list_ids(lambda label: label.source == source.name and label.presence is Presence.PRESENT)
+        )
+        snapshot = self._snapshots.read(source.name)
         found = Differences([], [], [])
-        for listed in self._source.list_objects(prefix):
-            version = known.pop(listed.source_uri, None)
-            if version is None:
-                found.appeared.append(listed)
-            elif version != listed.content_version:
-                found.changed.append(listed)
-            else:
-                found.n_unchanged += 1
-        found.vanished = sorted(known)
+        seen: set[str] = set()
+        try:
+            for listed in source.list_objects(prefix):
+                last = snapshot.get(listed.source_uri)
+                key = last.document_id if last else self.id_of(listed.source_uri)
+                seen.add(key)
+                if last is None or key not in present:
+                    found.appeared.append(listed)
+                elif last.content_version != listed.content_version:
+                    found.changed.append(listed)
+                else:
+                    found.n_unchanged += 1
+        except SourceError as error:
+            if not error.partial:
+                raise
+            found.incomplete = str(error)
+            return found
+        found.vanished = sorted(await self._under(prefix, present - seen, snapshot))
         return found
 
     async def run(
@@ -118,8 +138,8 @@ class Discovery:
         Raises:
             SourceError: the listing failed; nothing was changed.
         """
-        found = self.compare(prefix)
-        result = Discovered([], [], [], found.n_unchanged)
+        found = await self.compare(prefix)
+        result = Discovered([], [], [], found.n_unchanged, incomplete=found.incomplete)
         changes = sorted(found.appeared + found.changed, key=lambda listed: listed.source_uri)
         if limit is not None and len(changes) > limit:
             changes, result.truncated = changes[:limit], True
@@ -142,9 +162,9 @@ class Discovery:
         Raises:
             SourceError: the listing failed.
         """
-        found = self.compare(prefix)
+        found = await self.compare(prefix)
         listed = {self.id_of(item.source_uri): item for item in found.appeared + found.changed}
-        known = await self._state.get_many(list(listed))
+        known = await self._state.get_many([*listed, *found.vanished])
         news = []
         for key, item in listed.items():
             doc = known.get(key)
@@ -152,18 +172,21 @@ class Discovery:
                 news.append((item.source_uri, "new"))
             elif doc.presence is not Presence.PRESENT or doc.content_version != item.content_version:
                 news.append((item.source_uri, "changed"))
-        return news + [(uri, "vanished") for uri in found.vanished]
+        return news + [(known[key].source_uri, "vanished") for key in found.vanished if key in known]
 
     def id_of(self, uri: str) -> str:
         """The document id of one of the source's objects."""
         return document_id(self._source.org_id, uri)
 
-    def _under(self, prefix: bytes) -> dict[str, str]:
-        snapshot = self._snapshots.read(self._source.name)
+    async def _under(self, prefix: bytes, document_ids: set[str], snapshot: Mapping[str, Listed]) -> set[str]:
+        """Those of the documents that lie under a prefix; only ids the snapshot does not know need their record."""
         if not prefix:
-            return snapshot
+            return document_ids
         start = source_uri(self._source.name, prefix.rstrip(b"/"))
-        return {uri: v for uri, v in snapshot.items() if uri == start or uri.startswith(start + "/")}
+        uris = {last.document_id: uri for uri, last in snapshot.items() if last.document_id in document_ids}
+        unknown = await self._state.get_many(document_ids - uris.keys())
+        uris |= {key: doc.source_uri for key, doc in unknown.items()}
+        return {key for key, uri in uris.items() if uri == start or uri.startswith(start + "/")}
 
     def _looks_like_a_lie(self, found: Differences) -> bool:
         known = len(found.vanished) + len(found.changed) + found.n_unchanged
@@ -174,7 +197,7 @@ class Discovery:
         listed: Sequence[SourceObject],
         partitions: Partitions,
         clock: Callable[[], datetime],
-        snapshot: dict[str, str],
+        snapshot: dict[str, Listed],
         result: Discovered,
     ) -> None:
         """Create or renew the records of listed objects."""
@@ -193,7 +216,7 @@ class Discovery:
             elif doc.claim is not None:
                 result.n_busy += 1
             elif doc.presence is Presence.PRESENT and doc.content_version == item.content_version:
-                snapshot[item.source_uri] = item.content_version
+                snapshot[item.source_uri] = Listed(item.content_version, key)
                 result.n_unchanged += 1
             else:
                 writes.append((self._changed(doc, item, now), doc))
@@ -205,7 +228,7 @@ class Discovery:
             if stored is None:
                 result.n_busy += 1
                 continue
-            snapshot[new.source_uri] = new.content_version
+            snapshot[new.source_uri] = Listed(new.content_version, new.document_id)
             (result.new if old is None else result.changed).append(new.document_id)
 
     def _new(self, key: str, item: SourceObject, now: datetime) -> DocStatus:
@@ -218,22 +241,22 @@ class Discovery:
         return transitions.content_changed(doc, item.content_version, item.size, self._stores, now)
 
     async def _lose(
-        self, uris: Sequence[str], clock: Callable[[], datetime], snapshot: dict[str, str], result: Discovered
+        self,
+        document_ids: Sequence[str],
+        clock: Callable[[], datetime],
+        snapshot: dict[str, Listed],
+        result: Discovered,
     ) -> None:
         """Mark the records of objects that are gone."""
-        by_id = {self.id_of(uri): uri for uri in uris}
-        known = await self._state.get_many(list(by_id))
+        known = await self._state.get_many(document_ids)
         now = clock()
         free = [doc for doc in known.values() if doc.claim is None and doc.presence is Presence.PRESENT]
         stored = await self._state.set_many([(transitions.vanished(doc, now), doc) for doc in free])
-        marked = {doc.document_id for doc in stored if doc is not None}
-        result.vanished += sorted(marked)
-        for key, uri in by_id.items():
-            doc = known.get(key)
-            if key in marked or doc is None or doc.presence is not Presence.PRESENT:
-                snapshot.pop(uri, None)
-            else:
-                result.n_busy += 1
+        for doc in stored:
+            if doc is not None:
+                result.vanished.append(doc.document_id)
+                snapshot.pop(doc.source_uri, None)
+        result.n_busy += len(document_ids) - sum(doc is not None for doc in stored)
 
 
 def total(results: Mapping[str, Discovered]) -> Discovered:
@@ -247,6 +270,7 @@ def total(results: Mapping[str, Discovered]) -> Discovered:
         whole.n_busy += result.n_busy
         whole.vanished_refused += result.vanished_refused
         whole.truncated |= result.truncated
+        whole.incomplete = whole.incomplete or result.incomplete
     return whole
 
 
@@ -256,6 +280,8 @@ def describe(found: Discovered) -> str:
     parts = [f"{counts}, {found.n_unchanged} unchanged."]
     if found.n_busy:
         parts.append(f"{found.n_busy} are being worked on and are looked at again.")
+    if found.incomplete:
+        parts.append(found.incomplete)
     if found.truncated:
         parts.append("There is more; the next listing goes on.")
     if found.vanished_refused:

@@ -9,11 +9,15 @@ from resources.document_state.reasons import Reason
 
 
 class SourceError(Exception):
-    """A source could not be listed. Nothing may be concluded about what it no longer has."""
+    """A source could not be listed. Nothing may be concluded about what it no longer has.
 
-    def __init__(self, source: str, message: str) -> None:
+    `partial`: what could be listed has been given before.
+    """
+
+    def __init__(self, source: str, message: str, *, partial: bool = False) -> None:
         super().__init__(f"Source '{source}': {message}")
         self.source = source
+        self.partial = partial
 
 
 class ReadError(Exception):

@@ -49,8 +49,16 @@ class LocalSource(DocumentSource):
             return
         self._check_lies_inside(start, real_root)
         folders = [start]
+        failed: list[SourceError] = []
         while folders:
-            yield from self._objects_in(folders.pop(), real_root, folders=folders)
+            try:
+                yield from self._objects_in(folders.pop(), real_root, folders=folders)
+            except SourceError as error:
+                failed.append(error)
+        if failed:
+            first, more = failed[0], len(failed) - 1
+            message = str(first).partition(": ")[2] + (f" (and {more} folders more)" if more else "")
+            raise SourceError(self.name, message, partial=True)
 
     def read(self, source_uri: str, max_bytes: int) -> ReadResult:
         """See DocumentSource."""
@@ -90,7 +98,8 @@ class LocalSource(DocumentSource):
         except OSError as error:
             shown = os.fsdecode(os.path.relpath(folder, self._root))
             raise SourceError(
-                self.name, f"cannot list '{shown}': {error.strerror}. Nothing was concluded from this listing."
+                self.name,
+                f"cannot list '{shown}': {error.strerror}. Nothing is taken to have vanished from this source.",
             ) from error
 
     def _object(self, entry: "os.DirEntry[bytes]", real_root: bytes) -> SourceObject | None:
