@@ -131,7 +131,9 @@ async def _ingest(
         gc.collect()
         gc.freeze()
     async with components:
-        reporter = DagsterReporter(context.instance, context.run, components.jobs, config.job_id or None, on_progress)
+        reporter = DagsterReporter(
+            context.instance, context.run, components.jobs, await _open_job(components, config), on_progress
+        )
         worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)
         with (
             Heartbeat(worker, settings.lease / 3),
@@ -165,6 +167,13 @@ async def _ingest(
             # The last run of many: whatever its page counted wrong while they wrote, it counts again.
             forget_cached_statuses(context.instance, context.assets_def.keys)
     return reporter
+
+
+async def _open_job(components: Components, config: IngestConfig) -> str | None:
+    """The job that gets the results; one that is settled, as of a run that the UI executes again, gets no more."""
+    if not config.job_id or (await components.jobs.get(config.job_id)).is_terminal:
+        return None
+    return config.job_id
 
 
 def _has_partitions(context: dg.AssetExecutionContext) -> bool:

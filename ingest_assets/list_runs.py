@@ -8,6 +8,7 @@ from ingest_assets import asset_keys
 from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
 from ingest_assets.process_tag import process_tag
+from ingest_assets.request import RunError
 from ingest_assets.settings import Settings
 from resources.document_state.ingest_jobs import IngestJob
 
@@ -23,10 +24,14 @@ class ListRuns:
         self._instance = instance
         self._job = build_definitions(settings, on_progress).resolve_job_def(INGEST)
 
-    def execute(self, job: IngestJob, page: int) -> str:
+    def execute(self, job: IngestJob, page: int, *, force: bool = False) -> str:
         """Do one page of a job's documents; gives the run's id. A run that failed has told which documents and why.
 
         Must be called in the main thread, where Dagster handles interrupts, and outside of any event loop.
+
+        Raises:
+            RunError: the run ended for another reason than failed documents.
+            KeyboardInterrupt: it was interrupted.
         """
         tags = {
             JOB_TAG: job.job_id,
@@ -35,14 +40,15 @@ class ListRuns:
             "ingest/documents": str(job.n_listed),
             **process_tag(),
         }
-        config = {
-            "ops": {asset_keys.STEP: {"config": {"job_id": job.job_id, "job_page": page, "mode": job.mode.name}}},
-            **_QUIET,
-        }
+        what = {"job_id": job.job_id, "job_page": page, "mode": job.mode.name, "force": force}
+        config = {"ops": {asset_keys.STEP: {"config": what}}, **_QUIET}
         result = self._job.execute_in_process(
             run_config=config, instance=self._instance, tags=tags, raise_on_error=False
         )
         run = self._instance.get_run_by_id(result.run_id)
         if run is not None and run.status is dg.DagsterRunStatus.CANCELED:
             raise KeyboardInterrupt  # Dagster took the signal and ended the run; who asked for it must hear of it too
+        for failure in result.filter_events(lambda event: event.is_step_failure):
+            if failure.step_failure_data.user_failure_data is None and failure.step_failure_data.error is not None:
+                raise RunError(f"Run {result.run_id} ended early: {failure.step_failure_data.error.message.strip()}")
         return result.run_id

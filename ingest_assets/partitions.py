@@ -4,6 +4,8 @@ import time
 from collections.abc import Sequence
 
 import dagster as dg
+from dagster._core.storage.event_log import SqlEventLogStorage
+from dagster._core.storage.event_log.schema import DynamicPartitionsTable
 from sqlalchemy.exc import IntegrityError
 
 documents = dg.DynamicPartitionsDefinition(name="documents")
@@ -11,6 +13,7 @@ documents = dg.DynamicPartitionsDefinition(name="documents")
 # Larger requests hold the database's write lock longer and are no faster a key (SQLite also ends at 32,766 variables).
 _CHUNK = 5_000
 _TRIES = 5
+_FEW = 5
 
 
 class DagsterPartitions:
@@ -26,8 +29,19 @@ class DagsterPartitions:
 
     def remove(self, document_ids: Sequence[str]) -> None:
         """Take documents out of the partition set; their history stays."""
-        for document_id in document_ids:
-            self._instance.delete_dynamic_partition(documents.name or "", document_id)
+        storage = self._instance.event_log_storage
+        if len(document_ids) < _FEW or not isinstance(storage, SqlEventLogStorage):
+            for document_id in document_ids:
+                self._instance.delete_dynamic_partition(documents.name or "", document_id)
+            return
+        # Dagster's public call is a transaction a key: 20,000 took 97 s.
+        with storage.index_connection() as connection:
+            connection.execute(
+                DynamicPartitionsTable.delete().where(
+                    DynamicPartitionsTable.c.partitions_def_name == documents.name,
+                    DynamicPartitionsTable.c.partition.in_(document_ids),
+                )
+            )
 
     def _add_chunk(self, document_ids: Sequence[str]) -> None:
         # Dagster reads which keys exist and inserts the others: two processes that add the same ones collide.

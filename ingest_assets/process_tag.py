@@ -19,7 +19,10 @@ def process_tag() -> dict[str, str]:
 
 
 def runs_of_dead_processes(instance: dg.DagsterInstance) -> Iterator[dg.DagsterRun]:
-    """Unfinished runs whose process was on this machine and is gone."""
+    """Unfinished runs whose process was on this machine and is gone.
+
+    A run that the UI executes again inherits the tag of the first, which says nothing of it.
+    """
     unfinished = [
         dg.DagsterRunStatus.NOT_STARTED,
         dg.DagsterRunStatus.STARTING,
@@ -27,6 +30,6 @@ def runs_of_dead_processes(instance: dg.DagsterInstance) -> Iterator[dg.DagsterR
         dg.DagsterRunStatus.CANCELING,
     ]
     for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
-        tag = run.tags.get(TAG)
+        tag = run.tags.get(TAG) if run.parent_run_id is None else None
         if tag and is_certainly_dead(msgspec.json.decode(tag, type=ProcessIdentity)):
             yield run

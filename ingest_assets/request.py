@@ -15,7 +15,7 @@ from ingest_assets.scope import Part, Selected, parts_of, select
 from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob
-from resources.document_state.model import is_partition
+from resources.document_state.model import Presence, is_partition
 from resources.document_state.take_up import Mode
 from resources.document_state.transitions import retry_requested
 from resources.document_state.workers import WorkerWatch
@@ -28,12 +28,17 @@ SYSTEM_USER = "system"
 _POLL_SECONDS = 0.5
 
 
+class RunError(Exception):
+    """A run ended for another reason than failed documents."""
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """What became of a request; without a job nothing was requested."""
 
     selected: Selected
     discovered: Discovered
     source_errors: tuple[str, ...]
+    force: bool = False
     job: IngestJob | None = None
     results: tuple[DocumentResult, ...] = ()
 
@@ -63,28 +68,35 @@ class Request:
         self._mode = mode
         self._watcher = watcher
 
-    def run(self, paths: Sequence[Path], *, accept_vanished: bool = False) -> Outcome:
+    def run(self, paths: Sequence[Path], *, accept_vanished: bool = False, force: bool = False) -> Outcome:
         """Do all of it. A source that cannot be listed is reported and the others go on.
+
+        Args:
+            paths: what of the sources it is about; nothing: all of them.
+            accept_vanished: believe a listing that lost a large share of its documents.
+            force: do every document again, whatever its state.
 
         Must be called in the main thread and outside of any event loop, since it executes Dagster runs.
         """
-        outcome = asyncio.run(self._select(paths, accept_vanished=accept_vanished))
+        outcome = asyncio.run(self._select(paths, accept_vanished=accept_vanished, force=force))
         return self._do(outcome) if outcome.selected.document_ids else outcome
 
     def retry(self, document_ids: Sequence[str]) -> Outcome:
         """Do documents again that failed or were skipped. Must be called as `run` is."""
+        asyncio.run(self._recover())
         asyncio.run(self._reset(document_ids))
         selected = Selected(list(document_ids), 0, 0, 0)
         return self._do(Outcome(selected, Discovered([], [], []), ()))
 
     async def _reset(self, document_ids: Sequence[str]) -> None:
         """Start their attempts again, and make those that were skipped partitions again."""
-        docs = (await self._components.state.get_many(document_ids)).values()
+        known = (await self._components.state.get_many(document_ids)).values()
+        docs = [doc for doc in known if doc.presence is Presence.PRESENT]
         self._partitions.add([doc.document_id for doc in docs])
         now = utc_now()
         await self._components.state.set_many([(retry_requested(doc, now), doc) for doc in docs if doc.claim is None])
 
-    async def _select(self, paths: Sequence[Path], *, accept_vanished: bool) -> Outcome:
+    async def _select(self, paths: Sequence[Path], *, accept_vanished: bool, force: bool) -> Outcome:
         await self._restore_partitions()
         await self._recover()
         parts = await parts_of(self._components, paths, remember=True)
@@ -92,8 +104,8 @@ class Request:
         errors: list[str] = []
         if self._mode is not Mode.RETRY_FAILED:
             discovered, errors = await self._discover(parts, accept_vanished=accept_vanished)
-        selected = await select(self._components, parts, self._mode, utc_now(), whole=not paths)
-        return Outcome(selected, discovered, tuple(errors))
+        selected = await select(self._components, parts, self._mode, utc_now(), whole=not paths, force=force)
+        return Outcome(selected, discovered, tuple(errors), force)
 
     def _do(self, outcome: Outcome) -> Outcome:
         from ingest_assets.list_runs import ListRuns
@@ -105,12 +117,12 @@ class Request:
         job = asyncio.run(self._create_job(outcome.selected, pages))
         self._watcher.begins(len(ids))
         runs = ListRuns(settings, self._dagster, self._watcher.advances)
-        interrupted = "It was interrupted. What it had not done is done by the next run."
         try:
             for page in range(len(pages)):
-                asyncio.run(jobs.add_run(job.job_id, runs.execute(job, page)))
-        except BaseException:
-            asyncio.run(jobs.settle(job.job_id, utc_now(), interrupted))
+                asyncio.run(jobs.add_run(job.job_id, runs.execute(job, page, force=outcome.force)))
+        except BaseException as error:
+            why = str(error) or "It was interrupted."
+            asyncio.run(jobs.settle(job.job_id, utc_now(), f"{why} What it had not done is done by the next run."))
             raise
         job = asyncio.run(jobs.settle(job.job_id, utc_now()))
         results = asyncio.run(jobs.results(job.job_id))
@@ -143,11 +155,8 @@ class Request:
         return total(found), errors
 
     async def _restore_partitions(self) -> None:
-        """If Dagster's folder was lost, make the known documents partitions again."""
         if is_missing(self._components.settings):
-            known = await self._components.state.list_ids(lambda label: is_partition(label.presence, label.extraction))
-            if known:
-                self._partitions.add(known)
+            self._partitions.add(await partitions_of(self._components))
 
     async def _recover(self) -> None:
         """Take up what dead workers left; in resume mode, wait at most one lease to tell dead from slow."""
@@ -184,6 +193,11 @@ class Request:
         return LazyPartitions(lambda: self._dagster)
 
 
+async def partitions_of(components: Components) -> list[str]:
+    """The documents that are to be partitions, for a Dagster folder that is new although the records are not."""
+    return await components.state.list_ids(lambda label: is_partition(label.presence, label.extraction))
+
+
 class LazyPartitions:
     """Dagster's partitions, loaded when there is one to add."""
 
@@ -192,6 +206,8 @@ class LazyPartitions:
 
     def add(self, document_ids: Sequence[str]) -> None:
         """See Partitions."""
+        if not document_ids:
+            return
         from ingest_assets.partitions import DagsterPartitions
 
         DagsterPartitions(self._instance()).add(document_ids)

@@ -62,7 +62,9 @@ async def parts_of(components: Components, paths: Sequence[Path], *, remember: b
     return [await _part_of(components, sources, path, remember=remember) for path in paths]
 
 
-async def select(components: Components, parts: Sequence[Part], mode: Mode, now: datetime, whole: bool) -> Selected:
+async def select(
+    components: Components, parts: Sequence[Part], mode: Mode, now: datetime, *, whole: bool, force: bool = False
+) -> Selected:
     """Which documents of some parts a request of this mode works on.
 
     Args:
@@ -71,9 +73,14 @@ async def select(components: Components, parts: Sequence[Part], mode: Mode, now:
         mode: which request.
         now: the time.
         whole: the parts are everything there is, so nothing needs to be read to see where a document lies.
+        force: every document that is present and free.
     """
     counts = await components.state.counts()
-    if mode is Mode.RETRY_FAILED:
+    if force:
+        candidates = await components.state.list_ids(
+            lambda label: label.presence is Presence.PRESENT and not label.claimed
+        )
+    elif mode is Mode.RETRY_FAILED:
         candidates = await components.state.list_ids(
             lambda label: (
                 label.presence is Presence.PRESENT
@@ -97,7 +104,8 @@ async def select(components: Components, parts: Sequence[Part], mode: Mode, now:
         n_known += doc.presence is not Presence.DELETED
         n_busy += doc.claim is not None
         n_failed += Status.FAILED in (doc.extraction.status, doc.build.status)
-        if is_taken_up(doc, mode, now):
+        forced = force and doc.presence is Presence.PRESENT and doc.claim is None
+        if forced or is_taken_up(doc, mode, now):
             chosen.append(doc.document_id)
     return Selected(chosen, max(0, n_known - len(chosen) - n_busy), n_busy, n_failed)
 
@@ -105,18 +113,19 @@ async def select(components: Components, parts: Sequence[Part], mode: Mode, now:
 async def _part_of(components: Components, sources: dict[str, DocumentSource], path: Path, *, remember: bool) -> Part:
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - `..` is to be resolved, links are not
     if not os.path.lexists(absolute):
-        raise NoSuchPathError(f"{path} does not exist.")
+        raise NoSuchPathError(f"{path} does not exist. If it was removed, name its folder.")
     inside = _inside(sources.values(), absolute)
     if inside is not None:
         return inside
-    folder, prefix = (absolute, b"") if absolute.is_dir() else (absolute.parent, os.fsencode(absolute.name))
+    if not absolute.is_dir() or absolute == absolute.parent:
+        raise NoSuchPathError(f"{path} lies in no source, and only a folder can become one. Name its folder.")
     org_id = components.settings.org_id
     if not remember:
-        return Part(LocalSource(folder.name, folder, org_id), prefix)
+        return Part(LocalSource(absolute.name, absolute, org_id), b"")
     declared = {source.name for source in components.settings.sources}
-    known = await components.source_registry.remember(folder, org_id, declared)
+    known = await components.source_registry.remember(absolute, org_id, declared)
     source = sources[known.name] = LocalSource(known.name, known.root, known.org_id)
-    return Part(source, prefix)
+    return Part(source, b"")
 
 
 def _inside(sources: Iterable[DocumentSource], path: Path) -> Part | None:

@@ -79,24 +79,24 @@ class ChunkingSettings(_Section):
 class LimitSettings(_Section):
     """What one document may cost."""
 
-    file_bytes: int = 256 * 1024 * 1024
-    wall_seconds: float = _defaults_of_limits.wall_seconds
-    memory_bytes: int = _defaults_of_limits.memory_bytes
-    text_chars: int = _defaults_of_limits.text_chars
-    inflated_bytes: int = _defaults_of_limits.inflated_bytes
-    archive_entries: int = _defaults_of_limits.archive_entries
-    nesting: int = _defaults_of_limits.nesting
-    pages: int = _defaults_of_limits.pages
-    cells: int = _defaults_of_limits.cells
+    file_bytes: int = Field(256 * 1024 * 1024, gt=0)
+    wall_seconds: float = Field(_defaults_of_limits.wall_seconds, gt=0, allow_inf_nan=False)
+    memory_bytes: int = Field(_defaults_of_limits.memory_bytes, ge=64 * 1024 * 1024)
+    text_chars: int = Field(_defaults_of_limits.text_chars, gt=0)
+    inflated_bytes: int = Field(_defaults_of_limits.inflated_bytes, gt=0)
+    archive_entries: int = Field(_defaults_of_limits.archive_entries, gt=0)
+    nesting: int = Field(_defaults_of_limits.nesting, gt=0)
+    pages: int = Field(_defaults_of_limits.pages, gt=0)
+    cells: int = Field(_defaults_of_limits.cells, gt=0)
 
 
 class RetrySettings(_Section):
     """How failed documents come back."""
 
     max_attempts: int = Field(5, ge=1)
-    first_pause_seconds: float = Field(30, gt=0)
-    factor: float = Field(4, ge=1)
-    longest_pause_seconds: float = Field(6 * 3600, gt=0)
+    first_pause_seconds: float = Field(30, gt=0, le=1e8)
+    factor: float = Field(4, ge=1, le=1000)
+    longest_pause_seconds: float = Field(6 * 3600, gt=0, le=1e8)
 
 
 class RunSettings(_Section):
@@ -107,7 +107,7 @@ class RunSettings(_Section):
     group: int = Field(200, ge=1, le=1000, description="documents in flight and written together")
     parallel: int = Field(1, ge=1, description="pull runs the backlog sensor keeps alive")
     parser_workers: int = Field(0, ge=0, description="0: one a processor, at most 4")
-    lease_seconds: float = Field(30, ge=1)
+    lease_seconds: float = Field(30, ge=1, le=86_400)
     fail_run_on: Literal["any", "all", "none"] = "any"
 
 
@@ -144,6 +144,10 @@ class Settings(_Section):
             doubled = sorted({name for name in names if names.count(name) > 1})
             if doubled:
                 raise ValueError(f"two [[{kind}]] are named {', '.join(doubled)}")
+            # Dagster's names have neither dots nor dashes.
+            in_dagster = [re.sub(r"[.-]", "_", name) for name in names]
+            if len(set(in_dagster)) < len(names) or "named_folders" in in_dagster:
+                raise ValueError(f"[[{kind}]] {', '.join(names)}: names must differ in more than '.', '-' and '_'")
         return self
 
     @cached_property

@@ -10,12 +10,14 @@ import typer
 from ingest_assets.cli import inspect, work
 from ingest_assets.cli.output import Exit, complain
 from ingest_assets.components import Components, UnknownNameError
+from ingest_assets.request import RunError
 from ingest_assets.scope import NoSuchPathError
 from ingest_assets.settings import ConfigurationError, load_settings
 from resources.artifact_store.artifact_store import ArtifactStoreError
 from resources.document_source.document_source import SourceError
 from resources.document_state.ingest_jobs import UnknownJobError
 from resources.document_state.take_up import Mode
+from resources.document_state.workers import LeaseLostError
 from resources.embedder.open_embedder import UnknownEmbedderError
 from resources.extractor.open_extractor import UnknownExtractorError
 from resources.records.backend import BackendError
@@ -33,7 +35,7 @@ _WRONG_USAGE = (
     StoreConfigError,
     inspect.UnknownDocumentError,
 )
-_FAULTS = (BackendError, StoreError, ArtifactStoreError, SourceError)
+_FAULTS = (BackendError, StoreError, ArtifactStoreError, SourceError, RunError, LeaseLostError, TimeoutError)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -54,6 +56,7 @@ def run(
     accept_vanished: Annotated[
         bool, typer.Option("--accept-vanished", help="Believe a listing that lost a large share of its documents.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Do every document again, and write the stores anew.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the sources, then extract and build what is new, changed or due."""
@@ -61,7 +64,16 @@ def run(
         complain("--failed goes with --mode resume.")
         raise typer.Exit(Exit.USAGE)
     chosen = Mode.RETRY_FAILED if failed else mode
-    _finish(lambda: work.run(Components(load_settings()), paths or [], chosen, accept_vanished, as_json))
+    _finish(
+        lambda: work.run(
+            Components(load_settings()),
+            paths or [],
+            chosen,
+            accept_vanished=accept_vanished,
+            force=force,
+            as_json=as_json,
+        )
+    )
 
 
 @app.command()
@@ -120,12 +132,17 @@ def search(
 @app.command(name="dagster-home", hidden=True)
 def print_dagster_home() -> None:
     """Make Dagster's folder and print its path, for `make dev`."""
-    from ingest_assets.dagster_home import dagster_home
+    from ingest_assets.dagster_home import dagster_home, is_missing
     from ingest_assets.dagster_instance import open_instance
+    from ingest_assets.partitions import DagsterPartitions
+    from ingest_assets.request import partitions_of
 
     def prepare() -> int:
         settings = load_settings()
-        open_instance(settings).dispose()
+        fresh = is_missing(settings)
+        with open_instance(settings) as instance:
+            if fresh:
+                DagsterPartitions(instance).add(asyncio.run(partitions_of(Components(settings))))
         typer.echo(dagster_home(settings))
         return Exit.DONE
 
@@ -149,6 +166,9 @@ def _finish(command: Callable[[], int]) -> NoReturn:
         code = Exit.USAGE
     except _FAULTS as error:
         complain(str(error))
+        code = Exit.FAILED
+    except OSError as error:
+        complain(f"{error.strerror or error}: {error.filename or 'no file named'}. Nothing was lost; run it again.")
         code = Exit.FAILED
     raise typer.Exit(code)
 

@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from resources.document_source.document_ids import document_id, shown_key, sourc
 from resources.document_source.local_source import LocalSource
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
+from resources.document_state.label import DocumentLabel
 from resources.document_state.model import DocStatus, DocumentStoreLink, Phase, PhaseState, Presence
 from resources.document_state.reasons import Reason
 from resources.store.store import Hit
@@ -32,10 +34,12 @@ async def find_document(components: Components, named: str) -> DocStatus:
     Raises:
         UnknownDocumentError: no record fits.
     """
-    candidates = [named]
+    is_text = named.isascii() or not any("\ud800" <= c <= "\udfff" for c in named)
+    candidates = [named] if is_text else []
     path = Path(os.path.abspath(named))  # noqa: PTH100 - `..` in what a person types is to be resolved, links are not
     for source in (await components.sources()).values():
-        candidates.append(document_id(source.org_id, named))
+        if is_text:
+            candidates.append(document_id(source.org_id, named))
         candidates.append(document_id(source.org_id, source_uri(source.name, os.fsencode(named))))
         if isinstance(source, LocalSource) and path.is_relative_to(source.root):
             key = os.fsencode(path.relative_to(source.root))
@@ -49,43 +53,68 @@ async def find_document(components: Components, named: str) -> DocStatus:
     )
 
 
-async def status(components: Components, as_json: bool) -> int:
-    """See `ingest status`."""
-    documents = 0
-    phases: dict[str, Counter[str]] = {phase.value: Counter() for phase in Phase}
-    reasons: Counter[str] = Counter()
-    stores: dict[str, Counter[str]] = {slug: Counter() for slug in components.targets}
-    for label, n in (await components.state.counts()).items():
-        if label.presence is Presence.DELETED:
-            continue
-        documents += n
+class _Counts:
+    """Documents by what `ingest status` shows."""
+
+    def __init__(self, stores: Iterable[str]) -> None:
+        self.documents = 0
+        self.phases: dict[str, Counter[str]] = {phase.value: Counter() for phase in Phase}
+        self.reasons: Counter[str] = Counter()
+        self.stores: dict[str, Counter[str]] = {slug: Counter() for slug in stores}
+        self.lost_sources: Counter[str] = Counter()
+
+    def add(self, label: DocumentLabel, n: int, sources: Collection[str]) -> None:
+        """Count n documents of a label."""
+        self.documents += n
         for phase in Phase:
-            phases[phase.value][label.status(phase).value] += n
+            self.phases[phase.value][label.status(phase).value] += n
         reason = label.extraction_reason or label.build_reason
         if reason is not None:
-            reasons[reason.value] += n
+            self.reasons[reason.value] += n
         for slug, state, _ in label.links:
-            stores.setdefault(slug, Counter())[state.value] += n
-    counted = {"documents": documents, **phases, "reasons": reasons, "stores": stores}
+            self.stores.setdefault(slug, Counter())[state.value] += n
+        if label.source not in sources:
+            self.lost_sources[label.source] += n
+
+    def fields(self) -> dict[str, Any]:
+        """As programs see it."""
+        return {
+            "documents": self.documents,
+            **self.phases,
+            "reasons": self.reasons,
+            "stores": self.stores,
+            "lost_sources": self.lost_sources,
+        }
+
+
+async def status(components: Components, as_json: bool) -> int:
+    """See `ingest status`."""
+    counts = _Counts(components.targets)
+    sources = await components.sources()
+    for label, n in (await components.state.counts()).items():
+        if label.presence is not Presence.DELETED:
+            counts.add(label, n, sources)
     if as_json:
-        print_json(counted)
-        return Exit.DONE
-    say(f"{documents} documents")
-    if not documents:
-        say("Nothing is known yet. `ingest run` lists the sources and ingests what it finds.")
-        return Exit.DONE
-    rows: list[tuple[str, str, int]] = [
-        (phase, name, n) for phase, counts in phases.items() for name, n in sorted(counts.items())
-    ]
-    rows += [(f"store {slug}", name, n) for slug, counts in stores.items() for name, n in sorted(counts.items())]
-    print_table(["where", "state", "#documents"], rows)
-    if reasons:
-        say("")
-        print_table(
-            ["reason", "#documents", "what to do"],
-            [(name, n, Reason(name).what_to_do) for name, n in sorted(reasons.items())],
-        )
+        print_json(counts.fields())
+    else:
+        _print_status(counts)
     return Exit.DONE
+
+
+def _print_status(counts: _Counts) -> None:
+    say(f"{counts.documents} documents")
+    if not counts.documents:
+        say("Nothing is known yet. `ingest run` lists the sources and ingests what it finds.")
+        return
+    rows = [(phase, name, n) for phase, found in counts.phases.items() for name, n in sorted(found.items())]
+    rows += [(f"store {slug}", name, n) for slug, found in counts.stores.items() for name, n in sorted(found.items())]
+    print_table(["where", "state", "#documents"], rows)
+    for source, n in sorted(counts.lost_sources.items()):
+        say(f"\n{n} documents are of source '{source}', which is not configured any more. They stay as they are.")
+    if counts.reasons:
+        say("")
+        reasons = [(name, n, Reason(name).what_to_do) for name, n in sorted(counts.reasons.items())]
+        print_table(["reason", "#documents", "what to do"], reasons)
 
 
 async def show(components: Components, named: str, as_json: bool) -> int:

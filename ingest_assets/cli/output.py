@@ -59,12 +59,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
 
 def say(message: str) -> None:
     """A sentence on stdout."""
-    console.print(Text(message))
+    console.print(Text(printable(message)))
 
 
 def complain(message: str) -> None:
     """A sentence on stderr."""
-    errors.print(Text(message))
+    errors.print(Text(printable(message)))
 
 
 def printable(text: str) -> str:

@@ -18,10 +18,18 @@ from sensors.plan import describe
 _SHOWN = 20
 
 
-def run(components: Components, paths: Sequence[Path], mode: Mode, accept_vanished: bool, as_json: bool) -> int:
+def run(
+    components: Components,
+    paths: Sequence[Path],
+    mode: Mode,
+    *,
+    accept_vanished: bool,
+    force: bool,
+    as_json: bool,
+) -> int:
     """See `ingest run`."""
     with progress(quiet=as_json) as watcher:
-        outcome = Request(components, mode, watcher).run(paths, accept_vanished=accept_vanished)
+        outcome = Request(components, mode, watcher).run(paths, accept_vanished=accept_vanished, force=force)
     if as_json:
         print_json(outcome_fields(outcome))
     else:
@@ -132,4 +140,4 @@ def retry(components: Components, named: Sequence[str], as_json: bool) -> int:
 
 
 async def _ids_of(components: Components, named: Sequence[str]) -> list[str]:
-    return [(await find_document(components, name)).document_id for name in named]
+    return list(dict.fromkeys([(await find_document(components, name)).document_id for name in named]))

@@ -67,7 +67,8 @@ def _damaged(content: bytes) -> Decoded | None:
     good = len(content) - len(text)  # about the multi-byte characters that did decode
     if bad * 20 <= good:
         return Decoded(text, "utf-8", "Some bytes are not valid utf-8 and were replaced.")
-    return _guess(content)
+    # A guess makes text of anything: bytes of no known encoding that hold control characters are no text.
+    return None if _share_of_controls(content) > 0.02 else _guess(content)
 
 
 def _guess(content: bytes) -> Decoded:
@@ -80,8 +81,12 @@ def _guess(content: bytes) -> Decoded:
 
 def _looks_binary(content: bytes) -> bool:
     """Whether more than 30 % are control characters. NULs between words, as some exports have, still pass."""
+    return _share_of_controls(content) > 0.3
+
+
+def _share_of_controls(content: bytes) -> float:
     head = content[:_SAMPLE]
-    return len(head) - len(head.translate(None, _CONTROLS)) > 0.3 * len(head)
+    return 1 - len(head.translate(None, _CONTROLS)) / len(head)
 
 
 def _wide(content: bytes) -> Decoded | None:

@@ -16,7 +16,7 @@ from resources.records.backend import RecordBackend
 
 
 class UnknownSchemeError(ValueError):
-    """The URI names no backend we have."""
+    """The URI names no backend we have, or has a part its scheme does not know."""
 
 
 def open_backend(uri: str, base: Path) -> RecordBackend:
@@ -38,7 +38,7 @@ def _open_memory(uri: str, base: Path) -> RecordBackend:
 
     del base
     if uri != "memory://":
-        raise ValueError(f"'{uri}': memory:// takes no path and no option.")
+        raise UnknownSchemeError(f"'{uri}': memory:// takes no path and no option.")
     return MemoryBackend()
 
 
@@ -47,7 +47,7 @@ def _open_sqlite(uri: str, base: Path) -> RecordBackend:
 
     parts = urlsplit(uri)
     if parts.netloc or parts.query or parts.fragment or len(parts.path) < 2:  # noqa: PLR2004 - "/" and a name
-        raise ValueError(f"'{uri}': write sqlite:///path; it takes no host and no option.")
+        raise UnknownSchemeError(f"'{uri}': write sqlite:///path; it takes no host and no option.")
     return SqliteBackend(base / unquote(parts.path[1:]))
 
 

@@ -1,5 +1,7 @@
 """Wrong commands, configurations and folders: a sentence that helps, an exit code, and nothing lost."""
 
+import os
+
 import pytest
 
 from tests.end_to_end.project import Project
@@ -74,3 +76,22 @@ def test_a_source_that_lost_most_of_its_documents_is_not_believed(project: Proje
     assert (done["n_requested"], done["vanished_refused"]) == (0, 29)
     assert project.json("run", "--accept-vanished")["n_succeeded"] == 29
     assert project.json("status")["documents"] == 1
+
+
+@pytest.mark.parametrize("command", ["show", "retry", "run", "jobs", "plan"])
+def test_arguments_that_are_no_text(project: Project, command: str) -> None:
+    """Bytes that are no UTF-8, and escapes for the terminal, are refused like any unknown name and shown safely."""
+    for argument in (os.fsdecode(b"\xff"), "\x1b[31mred"):
+        done = project.run(command, argument)
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "\x1b" not in done.stderr
+
+
+def test_a_file_outside_of_every_source_is_no_source(project: Project) -> None:
+    """Naming a file whose folder is no source makes none: what else lies beside it was not asked for."""
+    (project.root / "diary.md").write_text("# Private\n\nText.")
+    done = project.run("run", "diary.md")
+    assert done.returncode == 2
+    assert "Name its folder" in done.stderr
+    assert project.json("status")["documents"] == 0

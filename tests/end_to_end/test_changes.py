@@ -112,3 +112,37 @@ def test_partitions_come_back_when_dagsters_folder_is_lost(project: Project, mon
     monkeypatch.setenv("DAGSTER_HOME", str(project.root / ".ingest" / "dagster"))
     with dg.DagsterInstance.get() as instance:
         assert len(instance.get_dynamic_partitions("documents")) == 2
+
+
+def test_force_fills_a_store_that_is_gone(project: Project) -> None:
+    """With --force every document is done again, which brings back a store whose file was lost."""
+    _ingest(project, one="# One\n\nText.", two="# Two\n\nText.")
+    (project.root / ".ingest" / "stores" / "default.duckdb").unlink()
+    assert project.json("run")["n_requested"] == 0
+    assert project.json("run", "--force")["n_succeeded"] == 2
+    assert len(project.json("search", "text")) == 2
+
+
+def test_lost_artifacts_hide_no_removal(project: Project) -> None:
+    """The listing snapshot is only a hint: without it a removed document still goes from every store."""
+    _ingest(project, one="# One\n\nText.", two="# Two\n\nText.")
+    shutil.rmtree(project.root / ".ingest" / "artifacts")
+    (project.docs / "two.md").unlink()
+    assert [result["status"] for result in project.json("run")["results"]] == ["removed"]
+    assert [hit["filename"] for hit in project.json("search", "text")] == ["one.md"]
+
+
+def test_a_lost_state_is_filled_again(project: Project) -> None:
+    """Without records everything is listed and done again, into the stores as they are."""
+    _ingest(project, one="# One\n\nText.")
+    for path in (project.root / ".ingest").glob("state.db*"):
+        path.unlink()
+    assert project.json("run")["n_succeeded"] == 1
+    assert len(project.json("search", "text")) == 1
+
+
+def test_a_source_that_is_taken_out_is_named(project: Project) -> None:
+    """Documents of a source that is not configured any more are counted as such."""
+    _ingest(project, one="# One\n\nText.")
+    project.configure('[[sources]]\nname = "other"\nuri = "other"\n')
+    assert project.json("status")["lost_sources"] == {"docs": 1}
