@@ -13,6 +13,7 @@ from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Status
 from resources.document_state.take_up import Action, Mode, action_for
+from sensors.plan import describe
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -42,10 +43,12 @@ async def forecast(components: Components, paths: Sequence[Path], mode: Mode) ->
     if mode is not Mode.RETRY_FAILED:
         for part in parts:
             try:
-                found = await discovery_of(components, part.source).preview(part.prefix)
+                found, doubts = await discovery_of(components, part.source).preview(part.prefix)
             except SourceError as error:
                 errors.append(str(error))
                 continue
+            if doubts.vanished_refused or doubts.incomplete:
+                errors.append(describe(doubts))
             for uri, why in found:
                 gone = why == "vanished"
                 key = discovery_of(components, part.source).id_of(uri)

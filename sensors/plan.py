@@ -156,8 +156,11 @@ class Discovery:
         self._snapshots.write(self._source.name, snapshot)
         return result
 
-    async def preview(self, prefix: bytes = b"") -> list[tuple[str, str]]:
+    async def preview(self, prefix: bytes = b"") -> tuple[list[tuple[str, str]], Discovered]:
         """What `run` would find: source URIs, each with `new`, `changed` or `vanished`. Changes nothing.
+
+        Returns:
+            The news, and a discovery that says what would not be believed or could not be listed.
 
         Raises:
             SourceError: the listing failed.
@@ -172,7 +175,12 @@ class Discovery:
                 news.append((item.source_uri, "new"))
             elif doc.presence is not Presence.PRESENT or doc.content_version != item.content_version:
                 news.append((item.source_uri, "changed"))
-        return news + [(known[key].source_uri, "vanished") for key in found.vanished if key in known]
+        doubts = Discovered([], [], [], found.n_unchanged, incomplete=found.incomplete)
+        if self._looks_like_a_lie(found):
+            doubts.vanished_refused = len(found.vanished)
+        else:
+            news += [(known[key].source_uri, "vanished") for key in found.vanished if key in known]
+        return news, doubts
 
     def id_of(self, uri: str) -> str:
         """The document id of one of the source's objects."""

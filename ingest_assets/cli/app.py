@@ -45,12 +45,13 @@ app = typer.Typer(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Paths = Annotated[list[str] | None, typer.Argument(help="Only these files or folders.", show_default=False)]
 Documents = Annotated[list[str], typer.Argument(help="Document ids, or paths of files in a source.")]
 
 
 @app.command()
 def run(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Only these files or folders.", show_default=False)] = None,
+    paths: Paths = None,
     mode: Annotated[Mode, typer.Option(help="What to take up.")] = Mode.INCREMENTAL,
     failed: Annotated[bool, typer.Option("--failed", help="With --mode resume: failed documents only.")] = False,
     accept_vanished: Annotated[
@@ -67,7 +68,7 @@ def run(
     _finish(
         lambda: work.run(
             Components(load_settings()),
-            paths or [],
+            _paths(paths),
             chosen,
             accept_vanished=accept_vanished,
             force=force,
@@ -78,18 +79,24 @@ def run(
 
 @app.command()
 def plan(
-    paths: Annotated[list[Path] | None, typer.Argument(help="Only these files or folders.", show_default=False)] = None,
+    paths: Paths = None,
     mode: Annotated[Mode, typer.Option(help="What would be taken up.")] = Mode.INCREMENTAL,
     as_json: AsJson = False,
 ) -> None:
     """Say what `ingest run` would do to which document and why; change nothing."""
-    _finish(_with_components(lambda parts: work.plan(parts, paths or [], mode, as_json)))
+    _finish(_with_components(lambda parts: work.plan(parts, _paths(paths), mode, as_json)))
 
 
 @app.command()
 def retry(documents: Documents, as_json: AsJson = False) -> None:
     """Try failed or skipped documents again, whatever the reason was."""
     _finish(lambda: work.retry(Components(load_settings()), documents, as_json))
+
+
+@app.command()
+def forget(source: Annotated[str, typer.Argument(help="A folder's name as a source.")]) -> None:
+    """Forget a folder that became a source by being named; its documents stay as they are."""
+    _finish(_with_components(lambda parts: work.forget(parts, source)))
 
 
 @app.command()
@@ -152,6 +159,13 @@ def print_dagster_home() -> None:
 def main() -> None:
     """Run the command line."""
     app()
+
+
+def _paths(named: list[str] | None) -> list[Path]:
+    """Paths as they were typed; an unset variable must not stand for the working directory."""
+    if named and not all(named):
+        raise NoSuchPathError("A path is empty. Name a file or folder; `.` is the working directory.")
+    return [Path(name) for name in named or []]
 
 
 def _finish(command: Callable[[], int]) -> NoReturn:

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from ingest_assets.cli.output import Exit, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.components import Components
 from resources.document_source.document_ids import document_id, shown_key, source_uri
 from resources.document_source.local_source import LocalSource
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.label import DocumentLabel
-from resources.document_state.model import DocStatus, DocumentStoreLink, Phase, PhaseState, Presence
+from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Phase, PhaseState, Presence
 from resources.document_state.reasons import Reason
 from resources.store.store import Hit
 
@@ -216,11 +216,27 @@ async def search(
         print_json([_hit(hit) for hit in hits])
         return Exit.DONE
     if not hits:
-        say(f"Nothing found in store '{slug}'. `ingest status` shows what it holds.")
+        return await _explain_no_hit(components, slug)
     for number, hit in enumerate(hits, 1):
         say(f"{number}. {hit.score:.3f}  {hit.title}  ({shown_key(hit.source_uri)}{_place(hit)})")
         text = " ".join(hit.text.split())
         say(f"   {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}")
+    return Exit.DONE
+
+
+async def _explain_no_hit(components: Components, slug: str) -> int:
+    recorded = sum(
+        n
+        for label, n in (await components.state.counts()).items()
+        if any(store == slug and state is LinkState.INGESTED for store, state, _ in label.links)
+    )
+    if recorded and not components.target(slug).store.held_documents(limit=1):
+        complain(
+            f"Store '{slug}' is empty, but {recorded} documents are recorded as in it: it was lost or replaced. "
+            "`ingest run --force` builds it again."
+        )
+        return Exit.FAILED
+    say(f"Nothing found in store '{slug}'. `ingest status` shows what it holds.")
     return Exit.DONE
 
 

@@ -25,7 +25,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130  # by Ctrl-C; claims are released
 
 
-_WIDTH_IN_A_FILE = 160
+_WIDTH_IN_A_FILE = 10_000  # nothing is wrapped where a program reads
 
 
 def _console_on(descriptor: int) -> Console:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ingest_assets.cli.inspect import find_document, job_fields
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, progress, say
-from ingest_assets.components import Components
+from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.request import Outcome, Request
 from resources.document_state.ingest_jobs import DocumentResult, JobStatus
 from resources.document_state.ingest_jobs import Outcome as DocumentOutcome
@@ -44,7 +44,7 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
         counts = job_fields(job)
     else:
         counts = {
-            "status": "succeeded" if not outcome.source_errors else "failed",
+            "status": "failed" if outcome.source_errors or outcome.discovered.vanished_refused else "succeeded",
             **dict.fromkeys(("n_requested", "n_succeeded", "n_failed", "n_skipped", "n_pending"), 0),
             "n_unchanged": outcome.selected.n_unchanged,
             "n_busy": outcome.selected.n_busy,
@@ -76,10 +76,13 @@ def _print_outcome(outcome: Outcome) -> None:
         if selected.n_failed_before:
             say(f"{selected.n_failed_before} failed earlier: `ingest status` says why.")
         return
-    counts = Counter((result.status.value, str(result.reason or "")) for result in outcome.results)
+    told = [r for r in outcome.results if r.status not in (DocumentOutcome.UNCHANGED, DocumentOutcome.BUSY)]
+    counts = Counter((result.status.value, str(result.reason or "")) for result in told)
     rows = [(status, reason, n) for (status, reason), n in sorted(counts.items())]
     if job.n_unchanged:
         rows.append(("unchanged", "", job.n_unchanged))
+    if job.n_busy:
+        rows.append(("busy elsewhere", "", job.n_busy))
     if job.n_pending:
         rows.append(("pending", "", job.n_pending))
     print_table(["outcome", "reason", "#documents"], rows)
@@ -104,7 +107,8 @@ def _exit_code(outcome: Outcome) -> int:
     if outcome.job is not None and outcome.job.status is JobStatus.BLOCKED:
         return Exit.BLOCKED
     failed = outcome.job is not None and outcome.job.status is not JobStatus.SUCCEEDED
-    return Exit.FAILED if failed or outcome.source_errors else Exit.DONE
+    doubtful = outcome.source_errors or outcome.discovered.vanished_refused
+    return Exit.FAILED if failed or doubtful else Exit.DONE
 
 
 async def plan(components: Components, paths: Sequence[Path], mode: Mode, as_json: bool) -> int:
@@ -112,9 +116,10 @@ async def plan(components: Components, paths: Sequence[Path], mode: Mode, as_jso
     from ingest_assets.forecast import forecast
 
     planned = await forecast(components, paths, mode)
+    code = Exit.FAILED if planned.source_errors else Exit.DONE
     if as_json:
-        print_json({"documents": planned.documents, "n_unchanged": planned.n_unchanged, "n_busy": planned.n_busy})
-        return Exit.DONE
+        print_json(planned)
+        return code
     for error in planned.source_errors:
         complain(error)
     rows = [(p.filename, p.action, p.why) for p in planned.documents[: _SHOWN * 5]]
@@ -124,7 +129,7 @@ async def plan(components: Components, paths: Sequence[Path], mode: Mode, as_jso
     if rest > 0:
         say(f"… and {rest} more: --json lists all.")
     say(f"{len(planned.documents)} documents would be worked on; {planned.n_unchanged} are as they were.")
-    return Exit.DONE if not planned.source_errors else Exit.FAILED
+    return code
 
 
 def retry(components: Components, named: Sequence[str], as_json: bool) -> int:
@@ -141,3 +146,12 @@ def retry(components: Components, named: Sequence[str], as_json: bool) -> int:
 
 async def _ids_of(components: Components, named: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([(await find_document(components, name)).document_id for name in named]))
+
+
+async def forget(components: Components, source: str) -> int:
+    """See `ingest forget`."""
+    if not await components.source_registry.forget(source):
+        known = ", ".join(remembered.name for remembered in await components.source_registry.all()) or "none"
+        raise UnknownNameError(f"'{source}' is no remembered folder. Remembered: {known}. Others are in ingest.toml.")
+    say(f"'{source}' is not listed any more. Its documents stay as they are.")
+    return Exit.DONE

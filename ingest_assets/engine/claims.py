@@ -15,7 +15,7 @@ from resources.artifact_store.artifact import Artifact
 from resources.document_state import transitions
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import Outcome
-from resources.document_state.model import DocStatus, Status
+from resources.document_state.model import DocStatus, Presence, Status
 from resources.document_state.take_up import Action, action_for
 from resources.document_state.workers import Worker
 
@@ -109,13 +109,18 @@ class Claims:
     def _claimed(self, doc: DocStatus, now: datetime) -> DocStatus:
         extract = action_for(doc, force=self._selection.force) is Action.EXTRACT
         claimed = transitions.claimed(doc, self._worker.worker_id, self._worker.run_id, now, extract=extract)
-        # A store that is no longer configured cannot be built: the document is not due there any more.
-        return msgspec.structs.replace(claimed, due_in=tuple(slug for slug in doc.due_in if slug in self._builds))
+        return msgspec.structs.replace(claimed, due_in=self._due_in(doc))
+
+    def _due_in(self, doc: DocStatus) -> tuple[str, ...]:
+        """The stores it belongs into: never one that is no longer configured, and those somebody asks for by name."""
+        asked = self._selection.stores if self._selection.named or self._selection.force else ()
+        return tuple(slug for slug in self._builds if slug in doc.due_in or slug in asked)
 
     def _is_complete(self, doc: DocStatus) -> bool:
         """Whether nothing of what this run may do is left to do."""
         action = action_for(doc, force=self._selection.force)
-        if action is Action.BUILD and set(self._selection.stores) != set(self._builds):
+        partial = set(self._selection.stores) != set(self._builds)
+        if (action is None and doc.presence is Presence.PRESENT) or (action is Action.BUILD and partial):
             return not any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
         return action is None
 
@@ -127,4 +132,4 @@ class Claims:
         return msgspec.structs.replace(report, extracted=doc.extraction.status is Status.COMPLETED, built=built)
 
     def _selected(self, doc: DocStatus) -> list[str]:
-        return [slug for slug in self._selection.stores if slug in doc.due_in]
+        return [slug for slug in self._selection.stores if slug in self._due_in(doc)]

@@ -9,6 +9,8 @@ _BOMS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
+_MOST_CONTROLS = 0.3
+_MOST_CONTROLS_GUESSED = 0.02
 _SAMPLE = 64 * 1024  # charset-normalizer needs about 1 ms a KB
 _TEXT_CONTROLS = frozenset(b"\t\n\x0b\x0c\r\x1b")
 _CONTROLS = bytes(code for code in range(32) if code not in _TEXT_CONTROLS)
@@ -68,7 +70,7 @@ def _damaged(content: bytes) -> Decoded | None:
     if bad * 20 <= good:
         return Decoded(text, "utf-8", "Some bytes are not valid utf-8 and were replaced.")
     # A guess makes text of anything: bytes of no known encoding that hold control characters are no text.
-    return None if _share_of_controls(content) > 0.02 else _guess(content)
+    return None if _share_of_controls(content) > _MOST_CONTROLS_GUESSED else _guess(content)
 
 
 def _guess(content: bytes) -> Decoded:
@@ -81,7 +83,7 @@ def _guess(content: bytes) -> Decoded:
 
 def _looks_binary(content: bytes) -> bool:
     """Whether more than 30 % are control characters. NULs between words, as some exports have, still pass."""
-    return _share_of_controls(content) > 0.3
+    return _share_of_controls(content) > _MOST_CONTROLS
 
 
 def _share_of_controls(content: bytes) -> float:

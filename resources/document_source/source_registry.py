@@ -58,3 +58,10 @@ class SourceRegistry:
                 if (await self._backend.compare_and_set(KIND, [write]))[0].written:
                     return source
             number += 1
+
+    async def forget(self, name: str) -> bool:
+        """Remove a remembered source; False if there is none of that name."""
+        found = await self._backend.read(KIND, name)
+        if found is None:
+            return False
+        return (await self._backend.compare_and_set(KIND, [Write(name, None, found.stamp)]))[0].written

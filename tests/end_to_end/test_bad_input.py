@@ -11,6 +11,8 @@ from tests.end_to_end.project import Project
     ("command", "says"),
     [
         (["run", "nowhere"], "nowhere does not exist"),
+        (["run", ""], "A path is empty"),
+        (["forget", "docs"], "'docs' is no remembered folder"),
         (["run", "--mode", "sometimes"], "incremental"),
         (["run", "--failed"], "--mode resume"),
         (["search", "x", "--store", "attic"], "Unknown store 'attic'. Known: default."),
@@ -72,7 +74,8 @@ def test_a_source_that_lost_most_of_its_documents_is_not_believed(project: Proje
     project.json("run")
     for number in range(29):
         (project.docs / f"{number}.md").unlink()
-    done = project.json("run")
+    assert project.json("plan", code=1)["documents"] == []
+    done = project.json("run", code=1)
     assert (done["n_requested"], done["vanished_refused"]) == (0, 29)
     assert project.json("run", "--accept-vanished")["n_succeeded"] == 29
     assert project.json("status")["documents"] == 1

@@ -71,6 +71,9 @@ def test_another_path_becomes_a_source(project: Project) -> None:
     assert [result["source_uri"] for result in done["results"]] == ["other-papers:x.md"]
     (other / "y.md").write_text("# Y\n\nText.")
     assert [result["source_uri"] for result in project.json("run")["results"]] == ["other-papers:y.md"]
+    assert project.run("forget", "other-papers").returncode == 0
+    (other / "z.md").write_text("# Z\n\nText.")
+    assert project.json("run")["results"] == []
 
 
 def test_a_failed_document_comes_back_by_hand_or_by_change(project: Project) -> None:
@@ -119,6 +122,7 @@ def test_force_fills_a_store_that_is_gone(project: Project) -> None:
     _ingest(project, one="# One\n\nText.", two="# Two\n\nText.")
     (project.root / ".ingest" / "stores" / "default.duckdb").unlink()
     assert project.json("run")["n_requested"] == 0
+    assert "`ingest run --force` builds it again" in project.run("search", "text").stderr
     assert project.json("run", "--force")["n_succeeded"] == 2
     assert len(project.json("search", "text")) == 2
 

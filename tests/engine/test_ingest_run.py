@@ -341,6 +341,19 @@ class TestNothingTwice:
         assert shop.pool.n_parsed == parsed + 1
         assert (report.result.status, report.extracted, report.built) == (Outcome.SUCCEEDED, True, ("s",))
 
+    async def test_a_store_added_later_is_filled_when_asked(self, shop):
+        """A document is built into a store it was not due in if somebody names both, and not by itself."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        await shop.pull()
+        shop.stores["t"] = shop.duckdb("t")
+        assert (await shop.pull()).outcomes == {}
+        assert shop.held("t") == {}
+        report = (await shop.work_on("a.md", named=True, stores=("t",))).of("a.md")
+        assert (report.result.status, report.built) == (Outcome.SUCCEEDED, ("t",))
+        assert list(shop.held("t")) == [shop.id_of("a.md")]
+        assert (await shop.doc("a.md")).due_in == ("s", "t")
+
     async def test_force_fills_a_store_that_was_lost(self, shop):
         """Forced, a document stands in a store again whose data is gone, although its record says it is there."""
         shop.put("a.md", "text")
