@@ -14,10 +14,12 @@ from ingest_assets.parsing import ParserPool
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.local_source import LocalSource
+from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import DocumentResult, Outcome
 from resources.document_state.model import DocStatus
 from resources.document_state.transitions import RetryPolicy
+from resources.document_state.workers import KIND as WORKER_KIND
 from resources.document_state.workers import Worker
 from resources.embedder.hash_embedder import HashEmbedder
 from resources.extractor.extractor import Extractor
@@ -192,3 +194,18 @@ class Workshop:
 
     def _selection(self, given) -> Selection:
         return Selection(**({"stores": tuple(self.stores)} | given))
+
+
+async def take_over(shop, doc):
+    """What a sweep does with a document of a dead worker, and another worker then."""
+    released = transitions.released(doc, utc_now())
+    [stored] = await shop.state.set_many([(released, doc)])
+    [claimed] = await shop.state.set_many(
+        [(transitions.claimed(stored, "other", "other run", utc_now(), extract=True), stored)]
+    )
+    return claimed
+
+
+async def workers(shop):
+    """Ids of the workers that left a record."""
+    return [record.key async for record in shop.backend.list_records(WORKER_KIND)]
