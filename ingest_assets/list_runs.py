@@ -8,7 +8,7 @@ from ingest_assets import asset_keys
 from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
 from ingest_assets.process_tag import process_tag
-from ingest_assets.request import RunError
+from ingest_assets.run_error import RunError
 from ingest_assets.settings import Settings
 from resources.document_state.ingest_jobs import IngestJob
 

@@ -28,10 +28,6 @@ SYSTEM_USER = "system"
 _POLL_SECONDS = 0.5
 
 
-class RunError(Exception):
-    """A run ended for another reason than failed documents."""
-
-
 class Outcome(msgspec.Struct, frozen=True):
     """What became of a request; without a job nothing was requested."""
 

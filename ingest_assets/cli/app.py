@@ -10,7 +10,7 @@ import typer
 from ingest_assets.cli import inspect, work
 from ingest_assets.cli.output import Exit, complain
 from ingest_assets.components import Components, UnknownNameError
-from ingest_assets.request import RunError
+from ingest_assets.run_error import RunError
 from ingest_assets.scope import NoSuchPathError
 from ingest_assets.settings import ConfigurationError, load_settings
 from resources.artifact_store.artifact_store import ArtifactStoreError

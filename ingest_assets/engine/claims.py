@@ -120,7 +120,8 @@ class Claims:
         """Whether nothing of what this run may do is left to do."""
         action = action_for(doc, force=self._selection.force)
         partial = set(self._selection.stores) != set(self._builds)
-        if (action is None and doc.presence is Presence.PRESENT) or (action is Action.BUILD and partial):
+        asked_for = self._selection.named and doc.presence is Presence.PRESENT
+        if (action is None and asked_for) or (action is Action.BUILD and partial):
             return not any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
         return action is None
 
