@@ -23,20 +23,17 @@ class NewerFormatError(Exception):
 class SqliteFile:
     """One file in WAL mode, readable by its owner only, with a connection for each thread that uses it."""
 
-    def __init__(
-        self, path: Path, schema: Sequence[str], format_version: int, synchronous: Literal["NORMAL", "FULL"]
-    ) -> None:
+    def __init__(self, path: Path, migrations: Sequence[Sequence[str]], synchronous: Literal["NORMAL", "FULL"]) -> None:
         """Nothing is opened before it is used.
 
         Args:
             path: the file; its folder is made with it.
-            schema: statements that make the tables of a new file.
-            format_version: what the schema is called; a file of a newer one is refused.
+            migrations: for each format the statements that make it from the one before, the first from nothing; a file
+                of a format beyond these is refused.
             synchronous: FULL keeps each commit through a power cut; NORMAL may lose the last ones, never half of one.
         """
         self.path = path
-        self._schema = schema
-        self._format_version = format_version
+        self._migrations = migrations
         self._synchronous = synchronous
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
@@ -91,15 +88,20 @@ class SqliteFile:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         _use_wal(connection)
         connection.execute(f"PRAGMA synchronous={self._synchronous}")
-        found = connection.execute("PRAGMA user_version").fetchone()[0]
-        if found > self._format_version:
-            raise NewerFormatError(self.path, found, self._format_version)
-        if found == 0:
+        if self._format_of(connection) < len(self._migrations):
             connection.execute("BEGIN IMMEDIATE")
-            for statement in self._schema:
-                connection.execute(statement)
-            connection.execute(f"PRAGMA user_version={self._format_version}")
+            # Another process may have done it while we waited for the lock.
+            for statements in self._migrations[self._format_of(connection) :]:
+                for statement in statements:
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={len(self._migrations)}")
             connection.execute("COMMIT")
+
+    def _format_of(self, connection: sqlite3.Connection) -> int:
+        found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+        if found > len(self._migrations):
+            raise NewerFormatError(self.path, found, len(self._migrations))
+        return found
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:

@@ -20,10 +20,11 @@ from resources.sqlite_file import NewerFormatError, SqliteFile
 
 _logger = logging.getLogger(__name__)
 
-FORMAT_VERSION = 1
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS artifacts(key TEXT PRIMARY KEY, document_id TEXT NOT NULL, body BLOB NOT NULL) STRICT",
-    "CREATE TABLE IF NOT EXISTS hints(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
+_MIGRATIONS = (
+    (
+        "CREATE TABLE artifacts(key TEXT PRIMARY KEY, document_id TEXT NOT NULL, body BLOB NOT NULL) STRICT",
+        "CREATE TABLE hints(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
+    ),
 )
 # A key names its bytes, so writing it again changes nothing, or mends what was damaged.
 _PUT = "INSERT INTO artifacts(key, document_id, body) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body"
@@ -39,7 +40,7 @@ class SqliteArtifactStore(ArtifactStore):
     def __init__(self, path: Path) -> None:
         self._path = path
         # A record must never outlive the artifact it points to, not even in a power cut: each commit is synced.
-        self._file = SqliteFile(path, _SCHEMA, FORMAT_VERSION, synchronous="FULL")
+        self._file = SqliteFile(path, _MIGRATIONS, synchronous="FULL")
 
     def put_many(self, artifacts: Sequence[Artifact]) -> list[str]:
         """See ArtifactStore."""

@@ -7,13 +7,12 @@ from datetime import UTC, datetime
 import msgspec
 
 from resources.document_state.label import DocumentLabel, label_of, read_label
-from resources.document_state.model import DocStatus, Phase, Presence, Status
-from resources.document_state.transitions import check_transition, due_at
+from resources.document_state.model import SETTLED, DocStatus, Phase, Presence
+from resources.document_state.transitions import check_transition, due_at, is_open
 from resources.records.backend import BackendCorruptError, RecordBackend
 from resources.records.record import Record, Stamp, Write
 
 KIND = "document"
-INCOMPLETE = frozenset({Status.PENDING, Status.IN_PROGRESS, Status.FAILED})
 
 Change = tuple[DocStatus, DocStatus | None]  # (what it shall be, what it was when read; None: absent)
 LabelFilter = Callable[[DocumentLabel], bool]
@@ -59,6 +58,21 @@ class DocumentStateStore(ABC):
         """Ids of documents that want a worker, the longest due first. A hint: the claim is the truth."""
 
     @abstractmethod
+    async def list_due_together(self, now: datetime, limit: int, worker_id: str) -> list[str]:
+        """Ids of documents that want a worker and are cheap to write together; another worker is led to others."""
+
+    @abstractmethod
+    def in_parts(self, document_ids: Collection[str]) -> list[str]:
+        """The ids in an order in which neighbours are cheap to write together."""
+
+    @abstractmethod
+    async def list_open(self, where: LabelFilter) -> list[str]:
+        """Ids of documents with something still to become of them whose label passes, ascending.
+
+        Costs what is open, however many documents there are. A hint where the backend's index lags.
+        """
+
+    @abstractmethod
     async def counts(self) -> Mapping[DocumentLabel, int]:
         """How many documents carry each label."""
 
@@ -68,7 +82,7 @@ class DocumentStateStore(ABC):
 
     @abstractmethod
     async def list_ids(self, where: LabelFilter) -> list[str]:
-        """Ids of all documents whose label passes, ascending."""
+        """Ids of all documents whose label passes, ascending. Costs what the whole corpus costs on some backends."""
 
 
 class RecordDocumentStateStore(DocumentStateStore):
@@ -92,10 +106,10 @@ class RecordDocumentStateStore(DocumentStateStore):
 
     async def list_incomplete(self, phase: Phase, where: LabelFilter | None = None) -> list[str]:
         """See DocumentStateStore."""
-        return await self.list_ids(
+        return await self.list_open(
             lambda label: (
                 label.presence is Presence.PRESENT
-                and label.status(phase) in INCOMPLETE
+                and label.status(phase) not in SETTLED
                 and (where is None or where(label))
             )
         )
@@ -112,7 +126,7 @@ class RecordDocumentStateStore(DocumentStateStore):
             check_transition(old, new)
             expected = Stamp(old.version, old.write_id) if old is not None else None
             value = self._encoder.encode(msgspec.structs.replace(new, version=0, write_id=""))
-            writes.append(Write(new.document_id, value, expected, due_at(new), label_of(new)))
+            writes.append(Write(new.document_id, value, expected, due_at(new), label_of(new), is_open(new)))
         results = await self._backend.compare_and_set(KIND, writes)
         return [
             msgspec.structs.replace(new, version=result.stamp.version, write_id=result.stamp.write_id)
@@ -124,6 +138,25 @@ class RecordDocumentStateStore(DocumentStateStore):
     async def list_due(self, now: datetime, limit: int) -> list[str]:
         """See DocumentStateStore."""
         return [due.key for due in await self._backend.list_due(KIND, now, limit)]
+
+    async def list_due_together(self, now: datetime, limit: int, worker_id: str) -> list[str]:
+        """See DocumentStateStore."""
+        return await self._backend.list_due_together(KIND, now, limit, worker_id)
+
+    def in_parts(self, document_ids: Collection[str]) -> list[str]:
+        """See DocumentStateStore."""
+        return self._backend.in_parts(KIND, document_ids)
+
+    async def list_open(self, where: LabelFilter) -> list[str]:
+        """See DocumentStateStore."""
+        passes: dict[str, bool] = {}  # documents by the thousand share a label
+        found = []
+        for record in await self._backend.list_open(KIND):
+            if record.label not in passes:
+                passes[record.label] = where(read_label(record.label))
+            if passes[record.label]:
+                found.append(record.key)
+        return found
 
     async def counts(self) -> Mapping[DocumentLabel, int]:
         """See DocumentStateStore."""

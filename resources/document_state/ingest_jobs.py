@@ -223,9 +223,9 @@ class IngestJobs:
 
     async def orphans(self) -> list[IngestJob]:
         """Running jobs whose process died on this machine."""
-        running = self._backend.list_records(KIND, labels=[JobStatus.RUNNING.value])
-        jobs = [_decode(record) async for record in running]
-        return [job for job in jobs if is_certainly_dead(job.owner)]
+        keys = [record.key for record in await self._backend.list_open(KIND)]
+        jobs = [_decode(record) for record in (await self._backend.read_many(KIND, keys)).values()]
+        return [job for job in jobs if not job.is_terminal and is_certainly_dead(job.owner)]
 
     async def settle_orphans(self, now: datetime) -> list[IngestJob]:
         """End the jobs whose process died, with what was done."""
@@ -269,7 +269,7 @@ class IngestJobs:
 
 def _write(job: IngestJob, stamp: Stamp | None) -> Write:
     value = msgspec.json.encode(msgspec.structs.replace(job, counts=JobCounts()))
-    return Write(job.job_id, value, stamp, label=job.status)
+    return Write(job.job_id, value, stamp, label=job.status, open=not job.is_terminal)
 
 
 def _decode(record: Record) -> IngestJob:

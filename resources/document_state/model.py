@@ -26,6 +26,9 @@ class Status(StrEnum):
     SKIPPED = "SKIPPED"  # deliberately not done; the reason says why
 
 
+SETTLED = frozenset({Status.COMPLETED, Status.SKIPPED})
+
+
 class Presence(StrEnum):
     """Whether the source still has the document."""
 

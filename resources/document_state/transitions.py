@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from resources.document_state.model import (
+    SETTLED,
     Claim,
     DocStatus,
     DocumentStoreLink,
@@ -22,6 +23,9 @@ from resources.document_state.model import (
 from resources.document_state.reasons import Reason, Remedy
 
 ERROR_CHARACTERS = 300
+# Work that waits for nothing is due this much before the time it was written at: clocks of several machines differ, and
+# clocks are set back, and neither may hide it.
+CLOCK_DOUBT = timedelta(days=1)
 
 # What may follow what, for both phases. Staying is always allowed. COMPLETED cannot turn FAILED without somebody
 # having claimed it in between, and nothing completes that nobody worked on.
@@ -299,13 +303,22 @@ def due_at(doc: DocStatus) -> datetime | None:
     if doc.claim is not None or doc.presence is Presence.DELETED:
         return None
     if doc.presence is not Presence.PRESENT:
-        return doc.build.next_attempt_at or doc.updated_at
+        return doc.build.next_attempt_at or doc.updated_at - CLOCK_DOUBT
     for phase in (doc.extraction, doc.build):
         if phase.status is Status.PENDING:
-            return phase.changed_at
+            return phase.changed_at - CLOCK_DOUBT
         if phase.status is Status.FAILED:
             return phase.next_attempt_at
     return None
+
+
+def is_open(doc: DocStatus) -> bool:
+    """Whether something is still to become of it: work, a removal, or a person's look at a failure."""
+    if doc.claim is not None:
+        return True
+    if doc.presence is not Presence.PRESENT:
+        return doc.presence is not Presence.DELETED
+    return not {doc.extraction.status, doc.build.status} <= SETTLED
 
 
 def _next_attempt_at(

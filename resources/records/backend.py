@@ -3,12 +3,11 @@
 There is no unconditional write. Whatever changes and must last (documents, workers, jobs, sources) is a record.
 """
 
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 
-from resources.records.record import DueKey, Record, Stamp, Write, WriteResult
+from resources.records.record import DueKey, OpenKey, Record, Stamp, Write, WriteResult
 
 PAGE = 1_000
 
@@ -29,6 +28,15 @@ class BackendCorruptError(BackendError):
     """What it holds cannot be read. Trying again cannot help."""
 
 
+class RecordTooLargeError(BackendError):
+    """A record is larger than the backend can hold; nothing was written. `key` names it."""
+
+    def __init__(self, uri: str, kind: str, key: str, message: str) -> None:
+        super().__init__(uri, f"{kind} '{key}' {message}")
+        self.kind = kind
+        self.key = key
+
+
 class RecordBackend(ABC):
     """Compare-and-set records by kind and key. Safe for many threads and processes at once."""
 
@@ -45,18 +53,24 @@ class RecordBackend(ABC):
     async def compare_and_set(self, kind: str, writes: Sequence[Write]) -> list[WriteResult]:
         """Try each write on its own condition; a result each, in order.
 
-        A refused write is looked at again: if the record carries the write id we sent, the write had been committed
-        and only its reply was lost, so it counts as written.
+        A refused write is looked at again: if the record carries the write id we sent, or one of the next few writes
+        built on it, the write had been committed and only its reply was lost, so it counts as written.
 
         Raises:
-            ValueError: two writes name the same key.
+            ValueError: two writes name the same key, a key is empty, or a time has no zone.
+            RecordTooLargeError: one of the records is too large; none was written.
             BackendUnavailableError: nothing is known about any of the writes; reading tells.
         """
         if len({write.key for write in writes}) != len(writes):
             raise ValueError("Each key may be written once a call.")
+        for write in writes:
+            if not write.key:
+                raise ValueError("A key is never empty.")
+            if write.due_at is not None and write.due_at.tzinfo is None:
+                raise ValueError(f"{kind} '{write.key}': its due time has no zone.")
         if not writes:
             return []
-        stamps = [Stamp(write.expected.version + 1 if write.expected else 1, secrets.token_hex(8)) for write in writes]
+        stamps = [Stamp.after(write.expected) for write in writes]
         done = await self._write(kind, list(zip(writes, stamps, strict=True)))
         refused = [write.key for write, ok in zip(writes, done, strict=True) if not ok]
         current = await self.read_many(kind, refused)
@@ -64,7 +78,8 @@ class RecordBackend(ABC):
         for write, stamp, ok in zip(writes, stamps, done, strict=True):
             found = current.get(write.key)
             found_stamp = found.stamp if found else None
-            written = ok or found_stamp == stamp or (write.value is None and found is None)
+            includes_ours = found_stamp is not None and found_stamp.includes(stamp)
+            written = ok or includes_ours or (write.value is None and found is None)
             if written:
                 results.append(WriteResult(write.key, written=True, stamp=stamp if write.value is not None else None))
             else:
@@ -86,9 +101,27 @@ class RecordBackend(ABC):
         """The keys of all records that carry one of `labels`, ascending."""
         return await self._list_keys(kind, labels) if labels else []
 
+    async def list_open(self, kind: str) -> list[OpenKey]:
+        """All open records of a kind with their labels, by ascending key. A hint where the index lags."""
+        return await self._list_open(kind)
+
     async def list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None = None) -> list[DueKey]:
         """Up to `limit` records due at `now`, the longest due first, beginning behind `after`."""
         return await self._list_due(kind, now, limit, after)
+
+    async def list_due_together(self, kind: str, now: datetime, limit: int, asker: str) -> list[str]:
+        """Keys of up to `limit` due records that are cheap to write together, for one of many askers.
+
+        Where all records are equally near, these are the longest due. Where a backend keeps records in parts, each
+        asker is led to a part of its own, so that askers stay out of each other's way.
+        """
+        del asker
+        return [due.key for due in await self.list_due(kind, now, limit)]
+
+    def in_parts(self, kind: str, keys: Collection[str]) -> list[str]:
+        """The keys in an order in which neighbours are cheap to write together."""
+        del kind
+        return list(keys)
 
     async def count_labels(self, kind: str) -> dict[str, int]:
         """How many records of the kind carry each label."""
@@ -105,6 +138,9 @@ class RecordBackend(ABC):
 
     @abstractmethod
     async def _list_keys(self, kind: str, labels: Collection[str]) -> list[str]: ...
+
+    @abstractmethod
+    async def _list_open(self, kind: str) -> list[OpenKey]: ...
 
     @abstractmethod
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]: ...

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from resources.records.backend import RecordBackend
-from resources.records.record import DueKey, Record, Stamp, Write
+from resources.records.record import DueKey, OpenKey, Record, Stamp, Write
 
 
 class MemoryBackend(RecordBackend):
@@ -38,6 +38,12 @@ class MemoryBackend(RecordBackend):
         with self._lock:
             return sorted(key for key, record in self._kinds.get(kind, {}).items() if record.label in labels)
 
+    async def _list_open(self, kind: str) -> list[OpenKey]:
+        with self._lock:
+            return sorted(
+                OpenKey(key, record.label) for key, record in self._kinds.get(kind, {}).items() if record.open
+            )
+
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
         with self._lock:
             due = [DueKey(r.due_at, k) for k, r in self._kinds.get(kind, {}).items() if r.due_at and r.due_at <= now]
@@ -59,5 +65,5 @@ def _apply(records: dict[str, Record], write: Write, stamp: Stamp) -> bool:
     if write.value is None:
         records.pop(write.key, None)
     else:
-        records[write.key] = Record(write.key, write.value, stamp, write.due_at, write.label)
+        records[write.key] = Record(write.key, write.value, stamp, write.due_at, write.label, write.open)
     return True

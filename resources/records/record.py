@@ -1,15 +1,36 @@
-"""What a record is: a value under (kind, key), a stamp that every change renews, and two indexed hints."""
+"""What a record is: a value under (kind, key), a stamp that every change renews, and three indexed hints."""
 
+import secrets
 from datetime import datetime
 
 import msgspec
 
+_SEPARATOR = "."  # not in the alphabet of an id
+
+_REMEMBERED = 4
+
 
 class Stamp(msgspec.Struct, frozen=True):
-    """Which state of a record somebody saw. `write_id` is fresh for each write, so A-B-A cannot pass for A."""
+    """Which state of a record somebody saw.
+
+    `write_id` begins with an id that is fresh for each write, so A-B-A cannot pass for A, and goes on with those of the
+    few writes before, so that a writer whose reply was lost finds its own write although others have built on it.
+    """
 
     version: int
     write_id: str
+
+    @classmethod
+    def after(cls, seen: "Stamp | None") -> "Stamp":
+        """The stamp of a write to a record seen in this state; None: to one that is absent."""
+        fresh = secrets.token_urlsafe(8)
+        if seen is None:
+            return cls(1, fresh)
+        return cls(seen.version + 1, _SEPARATOR.join([fresh, *seen.write_id.split(_SEPARATOR)[: _REMEMBERED - 1]]))
+
+    def includes(self, earlier: "Stamp") -> bool:
+        """Whether this state is that of an earlier write, or was made from it by one of the next few."""
+        return earlier.write_id.partition(_SEPARATOR)[0] in self.write_id.split(_SEPARATOR)
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -20,6 +41,7 @@ class Record(msgspec.Struct, frozen=True):
     stamp: Stamp
     due_at: datetime | None = None
     label: str = ""
+    open: bool = False
 
 
 class Write(msgspec.Struct, frozen=True):
@@ -31,6 +53,8 @@ class Write(msgspec.Struct, frozen=True):
         expected: the stamp the record must have now; None: it must be absent.
         due_at: when the record wants attention; None keeps it out of the index of due records.
         label: a short text that records of a kind are counted and selected by.
+        open: whether something is still to become of the record. Open records are listed at a cost that does not grow
+            with the closed ones.
     """
 
     key: str
@@ -38,6 +62,7 @@ class Write(msgspec.Struct, frozen=True):
     expected: Stamp | None
     due_at: datetime | None = None
     label: str = ""
+    open: bool = False
 
 
 class WriteResult(msgspec.Struct, frozen=True):
@@ -50,6 +75,13 @@ class WriteResult(msgspec.Struct, frozen=True):
     key: str
     written: bool
     stamp: Stamp | None
+
+
+class OpenKey(msgspec.Struct, frozen=True, order=True):
+    """An open record and the label it carries."""
+
+    key: str
+    label: str
 
 
 class DueKey(msgspec.Struct, frozen=True, order=True):

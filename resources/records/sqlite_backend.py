@@ -9,10 +9,9 @@ from pathlib import Path
 
 from resources.records import sqlite_queries as sql
 from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError, RecordBackend
-from resources.records.record import DueKey, Record, Stamp, Write
+from resources.records.record import DueKey, OpenKey, Record, Stamp, Write
 from resources.sqlite_file import NewerFormatError, SqliteFile
 
-FORMAT_VERSION = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _BEFORE_EVERYTHING = -(1 << 63)
@@ -28,8 +27,7 @@ class SqliteBackend(RecordBackend):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.uri = f"sqlite:///{path}"
-        schema = list(filter(str.strip, sql.SCHEMA.split(";")))
-        self._file = SqliteFile(path, schema, FORMAT_VERSION, synchronous="NORMAL")
+        self._file = SqliteFile(path, sql.MIGRATIONS, synchronous="NORMAL")
 
     async def _read(self, kind: str, keys: Collection[str]) -> dict[str, Record]:
         with self._errors():
@@ -56,6 +54,11 @@ class SqliteBackend(RecordBackend):
                 keys.extend(row[0] for row in self._file.connection.execute(sql.LIST_KEYS, (kind, label)))
         keys.sort()
         return keys
+
+    async def _list_open(self, kind: str) -> list[OpenKey]:
+        with self._errors():
+            rows = self._file.connection.execute(sql.LIST_OPEN, (kind,)).fetchall()
+        return [OpenKey(key, label) for key, label in rows]
 
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
         start = (_micros(after.due_at), after.key) if after else (_BEFORE_EVERYTHING, "")
@@ -89,7 +92,7 @@ class SqliteBackend(RecordBackend):
 def _write_one(connection: sqlite3.Connection, kind: str, write: Write, stamp: Stamp) -> bool:
     seen = write.expected
     due = _micros(write.due_at) if write.due_at else None
-    new = (stamp.version, stamp.write_id, due, write.label)
+    new = (stamp.version, stamp.write_id, due, write.label, int(write.open))
     if write.value is None:
         if seen is None:
             return False  # removing what must be absent: the base class reads and sees that it is
@@ -101,9 +104,10 @@ def _write_one(connection: sqlite3.Connection, kind: str, write: Write, stamp: S
     return cursor.rowcount == 1
 
 
-def _record(row: tuple[str, bytes, int, str, int | None, str]) -> Record:
-    key, value, version, write_id, due_at, label = row
-    return Record(key, value, Stamp(version, write_id), None if due_at is None else _moment(due_at), label)
+def _record(row: tuple[str, bytes, int, str, int | None, str, int]) -> Record:
+    key, value, version, write_id, due_at, label, is_open = row
+    due = None if due_at is None else _moment(due_at)
+    return Record(key, value, Stamp(version, write_id), due, label, bool(is_open))
 
 
 def _micros(moment: datetime) -> int:

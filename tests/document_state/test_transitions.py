@@ -9,7 +9,14 @@ import pytest
 from resources.document_state import transitions
 from resources.document_state.model import Lifecycle, LinkState, Phase, PhaseState, Presence, Status
 from resources.document_state.reasons import Reason, Remedy
-from resources.document_state.transitions import ERROR_CHARACTERS, IllegalTransitionError, RetryPolicy, due_at
+from resources.document_state.transitions import (
+    CLOCK_DOUBT,
+    ERROR_CHARACTERS,
+    IllegalTransitionError,
+    RetryPolicy,
+    due_at,
+    is_open,
+)
 from tests.document_state.documents import (
     NOW,
     POLICY,
@@ -219,7 +226,7 @@ class TestRetry:
         """A claim that ends without a verdict changes no count and makes the document due at once."""
         doc = transitions.released(claimed(extraction_failed(new(), MAY_HEAL)), LATER)
         assert (doc.extraction.status, doc.extraction.attempts) == (Status.PENDING, 1)
-        assert due_at(doc) == LATER
+        assert due_at(doc) == LATER - CLOCK_DOUBT
 
     def test_new_content_starts_again(self):
         """Other content has all attempts before it."""
@@ -227,7 +234,7 @@ class TestRetry:
             changed = content_changed(doc, now=LATER)
             assert (changed.extraction.status, changed.extraction.attempts) == (Status.PENDING, 0)
             assert changed.extraction.reason is None
-            assert due_at(changed) == LATER
+            assert due_at(changed) == LATER - CLOCK_DOUBT
         doc = content_changed(build_failed(Reason.STORE_UNAVAILABLE))
         assert (doc.build.attempts, doc.build.next_attempt_at) == (0, None)
 
@@ -240,11 +247,11 @@ class TestRetry:
                 0,
                 None,
             )
-            assert due_at(asked) == LATER
+            assert due_at(asked) == LATER - CLOCK_DOUBT
             transitions.check_transition(doc, asked)
         doc = build_failed(Reason.STORE_MISMATCH)
         asked = transitions.retry_requested(doc, LATER)
-        assert (asked.build.status, asked.build.attempts, due_at(asked)) == (Status.PENDING, 0, LATER)
+        assert (asked.build.status, asked.build.attempts, due_at(asked)) == (Status.PENDING, 0, LATER - CLOCK_DOUBT)
 
     def test_asking_for_what_is_complete_changes_nothing(self):
         """A complete document that somebody wants again stays complete."""
@@ -279,7 +286,7 @@ class TestRetry:
             assert doc.presence is Presence.VANISHED
             pauses.append((due_at(doc) - NOW) / SECOND)
         assert pauses == [10, 20, 40, 60, 60, 60]
-        assert due_at(vanished(build_failed(Reason.STORE_UNAVAILABLE))) == NOW
+        assert due_at(vanished(build_failed(Reason.STORE_UNAVAILABLE))) == NOW - CLOCK_DOUBT
 
 
 class TestContent:
@@ -320,6 +327,27 @@ class TestContent:
         doc = extracted(claimed(extraction_failed(new(), MAY_HEAL)))
         assert doc.extraction == PhaseState(Status.COMPLETED, NOW, parts=doc.extraction.parts, run_id="run of w1")
 
+    def test_work_is_due_whatever_the_clock_says(self):
+        """What waits for nothing is due for a watcher whose clock is an hour behind, in the order it was written."""
+        hour = timedelta(hours=1)
+        early, late = due_at(new(now=NOW)), due_at(new(now=NOW + SECOND))
+        assert early < late < NOW - hour
+        assert due_at(vanished(complete())) < NOW - hour
+
+    def test_open_is_what_something_is_still_to_become_of(self):
+        """Owed, held, failed and vanished documents are open; complete, skipped and removed ones are not."""
+        held_again = claimed(complete())
+        for doc in (
+            new(),
+            claimed(new()),
+            extraction_failed(new(), Reason.MALFORMED),
+            vanished(complete()),
+            held_again,
+        ):
+            assert is_open(doc)
+        for doc in (complete(), skipped(new()), deleted(complete())):
+            assert not is_open(doc)
+
     def test_removed_document_keeps_its_name(self):
         """A removed document remembers who it was and its token, and holds neither link nor artifact nor claim."""
         before = complete()
@@ -333,7 +361,7 @@ class TestContent:
         """A document that is there again, or changed, is due in the stores of today."""
         doc = transitions.content_changed(deleted(complete()), "v9", 5, ("t",), LATER)
         assert (doc.presence, doc.due_in, doc.content_version, doc.size) == (Presence.PRESENT, ("t",), "v9", 5)
-        assert due_at(doc) == LATER
+        assert due_at(doc) == LATER - CLOCK_DOUBT
 
 
 class TestClaim:

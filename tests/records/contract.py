@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from resources.records.backend import PAGE, BackendUnavailableError, RecordBackend
-from resources.records.record import DueKey, Record, Stamp, Write
+from resources.records.record import DueKey, OpenKey, Record, Stamp, Write
 
 KIND = "thing"
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
@@ -51,6 +51,22 @@ class RecordBackendContract(ABC):
     def losing_replies(self, backend: RecordBackend, *, raises: bool) -> RecordBackend:
         """The same records through a backend that commits each write and then says that none was written, or raises."""
 
+    def overtaken(self, backend: RecordBackend) -> RecordBackend:
+        """The same records through a backend whose replies are lost, and others change each record before it looks."""
+        losing = self.losing_replies(backend, raises=False)
+        write = losing._write
+
+        async def write_then_be_overtaken(kind, writes):
+            done = await write(kind, writes)
+            for change, _ in writes:
+                for number in (1, 2):
+                    found = await backend.read(kind, change.key)
+                    await put(backend, change.key, f"theirs {number}".encode(), found.stamp)
+            return done
+
+        losing._write = write_then_be_overtaken
+        return losing
+
     async def test_nothing_written_reads_as_empty(self, backend):
         """An empty backend finds nothing and fails nowhere."""
         assert await backend.read(KIND, "a") is None
@@ -58,6 +74,7 @@ class RecordBackendContract(ABC):
         assert await listed(backend) == []
         assert await backend.list_keys(KIND, ["x"]) == []
         assert await backend.list_due(KIND, NOW, 10) == []
+        assert await backend.list_open(KIND) == []
         assert await backend.count_labels(KIND) == {}
         assert await backend.compare_and_set(KIND, []) == []
 
@@ -296,6 +313,74 @@ class RecordBackendContract(ABC):
         assert found.tzinfo is not None
         assert await backend.list_due(KIND, moment, 5) == [DueKey(moment, "a")]
         assert await backend.list_due(KIND, moment - MICROSECOND, 5) == []
+
+    async def test_due_without_zone_is_an_error(self, backend):
+        """A time that does not say its zone is refused before anything is written."""
+        with pytest.raises(ValueError, match="zone"):
+            await backend.compare_and_set(
+                KIND, [Write("b", b"", None), Write("a", b"", None, NOW.replace(tzinfo=None))]
+            )
+        assert await listed(backend) == []
+
+    async def test_empty_key_is_an_error(self, backend):
+        """A record has a name."""
+        with pytest.raises(ValueError, match="empty"):
+            await backend.compare_and_set(KIND, [Write("", b"", None)])
+
+    async def test_open_records_are_listed(self, backend):
+        """Open records come with their labels, by ascending key; closing or removing one takes it out."""
+        stamps = {key: await put(backend, key, label=f"l{key}", open=key != "b") for key in ("c", "b", "a", "d")}
+        assert await backend.list_open(KIND) == [OpenKey("a", "la"), OpenKey("c", "lc"), OpenKey("d", "ld")]
+        await put(backend, "a", b"", stamps["a"], label="closed")
+        await put(backend, "b", b"", stamps["b"], label="opened", open=True)
+        await backend.compare_and_set(KIND, [Write("d", None, stamps["d"])])
+        assert await backend.list_open(KIND) == [OpenKey("b", "opened"), OpenKey("c", "lc")]
+        assert await backend.list_open("other") == []
+
+    async def test_open_survives_reading(self, backend):
+        """Whether a record is open is read with it."""
+        await put(backend, "a", open=True)
+        await put(backend, "b")
+        assert [record.open for record in await listed(backend)] == [True, False]
+
+    async def test_all_open_records_are_listed(self, backend):
+        """More open records than a page holds are all listed, those of any name included."""
+        writes = [Write(f"k{i:05d}", b"", None, label="x", open=i % 2 == 0) for i in range(2 * PAGE + 50)]
+        await backend.compare_and_set(KIND, writes)
+        hostile = [Write(key, b"", None, label=key, open=True) for key in HOSTILE_KEYS]
+        await backend.compare_and_set(KIND, hostile)
+        expected = [OpenKey(write.key, write.label) for write in writes + hostile if write.open]
+        assert await backend.list_open(KIND) == sorted(expected)
+
+    async def test_due_together_are_due(self, backend):
+        """What one asker is given is due, distinct and within the limit; asking on after writing finds all."""
+        keys = {f"k{i:04d}" for i in range(500)}
+        await backend.compare_and_set(KIND, [Write(key, b"", None, NOW) for key in keys])
+        await put(backend, "later", due_at=NOW + MICROSECOND)
+        seen: set[str] = set()
+        while found := await backend.list_due_together(KIND, NOW, 60, "me"):
+            assert len(found) == len(set(found)) <= 60
+            assert not seen & set(found)
+            seen |= set(found)
+            for record in (await backend.read_many(KIND, found)).values():
+                await put(backend, record.key, b"", record.stamp)
+        assert seen == keys
+
+    def test_in_parts_loses_nothing(self, backend):
+        """Ordering keys by where they lie keeps each once."""
+        keys = [f"k{i}" for i in range(100)]
+        assert sorted(backend.in_parts(KIND, keys)) == sorted(keys)
+
+    async def test_own_write_is_recognised_below_others(self, backend):
+        """A write whose reply was lost is ours although others have changed the record since."""
+        overtaken = self.overtaken(backend)
+        [created] = await overtaken.compare_and_set(KIND, [Write("a", b"ours", None)])
+        assert created.written
+        current = await backend.read(KIND, "a")
+        assert (current.value, current.stamp.version) == (b"theirs 2", 3)
+        assert created.stamp.version == 1
+        [late] = await backend.compare_and_set(KIND, [Write("a", b"late", created.stamp)])
+        assert (late.written, late.stamp) == (False, current.stamp)
 
     async def test_lost_reply_counts_as_written(self, backend):
         """A write that was committed and reported as refused is recognised by its write id."""

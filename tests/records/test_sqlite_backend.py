@@ -10,8 +10,9 @@ from collections import Counter
 import pytest
 
 from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError, RecordBackend
-from resources.records.record import Write
-from resources.records.sqlite_backend import FORMAT_VERSION, SqliteBackend
+from resources.records.record import Stamp, Write
+from resources.records.sqlite_backend import SqliteBackend
+from resources.records.sqlite_queries import MIGRATIONS
 from tests.records.contract import KIND, MICROSECOND, NOW, RecordBackendContract, listed, put
 from tests.records.increment_process import increment_many, write_for_ever
 
@@ -71,13 +72,13 @@ class TestFile:
         """The table holds key, value, stamp, microseconds and label, by SQLite's own account."""
         stamp = await put(backend, "ä", b"\x00v", due_at=NOW, label="red")
         micros = int(NOW.timestamp()) * 1_000_000 + NOW.microsecond
-        assert raw(path, "SELECT * FROM records") == [(KIND, "ä", b"\x00v", 1, stamp.write_id, micros, "red")]
+        assert raw(path, "SELECT * FROM records") == [(KIND, "ä", b"\x00v", 1, stamp.write_id, micros, "red", 0)]
 
     async def test_another_program_may_write(self, backend, path):
         """A record that another connection put into the file is read like ours."""
         await put(backend, "a")
         connection = sqlite3.connect(path)
-        connection.execute("INSERT INTO records VALUES (?, 'b', x'00ff', 7, 'w', 1, 'l')", (KIND,))
+        connection.execute("INSERT INTO records VALUES (?, 'b', x'00ff', 7, 'w', 1, 'l', 0)", (KIND,))
         connection.commit()
         connection.close()
         found = await backend.read(KIND, "b")
@@ -142,10 +143,26 @@ class TestErrors:
         await put(backend, "a")
         await backend.close()
         connection = sqlite3.connect(path)
-        connection.execute(f"PRAGMA user_version={FORMAT_VERSION + 1}")
+        connection.execute(f"PRAGMA user_version={len(MIGRATIONS) + 1}")
         connection.close()
         with pytest.raises(BackendCorruptError, match="Upgrade"):
             await backend.read(KIND, "a")
+
+    async def test_older_format_is_brought_up(self, backend, path):
+        """A file of the first format keeps its records; what it did not know counts as open until it is written."""
+        path.parent.mkdir()
+        connection = sqlite3.connect(path)
+        for statement in MIGRATIONS[0]:
+            connection.execute(statement)
+        connection.execute("INSERT INTO records VALUES (?, 'a', x'00', 3, 'w', NULL, 'l')", (KIND,))
+        connection.execute("PRAGMA user_version=1")
+        connection.commit()
+        connection.close()
+        found = await backend.read(KIND, "a")
+        assert (found.stamp, found.label, found.open) == (Stamp(3, "w"), "l", True)
+        await put(backend, "a", b"", found.stamp)
+        assert await backend.list_open(KIND) == []
+        assert raw(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
 
     async def test_locked_file_is_unavailable(self, backend, path):
         """A lock that outlasts our patience is an outage; afterwards the same backend works."""

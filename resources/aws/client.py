@@ -1,0 +1,41 @@
+"""Clients of boto3, as all of us use them. A client may be used by many threads at once.
+
+Credentials, region and retries come by boto3's own ways; only how long a silent server is waited for is ours.
+"""
+
+from typing import Any
+
+from resources.aws.location import AwsLocation
+
+CONNECTIONS = 32
+_CONNECT_SECONDS = 5
+_READ_SECONDS = 30
+
+
+def open_client(location: AwsLocation) -> Any:
+    """A client for the service a location's scheme names.
+
+    Raises:
+        botocore.exceptions.BotoCoreError: no region is known, or the like.
+    """
+    import boto3
+    import botocore
+    from botocore.config import Config
+
+    config = Config(
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+        max_pool_connections=CONNECTIONS,
+        # Checksums as trailers of a chunked body are news that many servers of the protocol have not heard.
+        request_checksum_calculation="when_required",
+        response_checksum_validation="when_required",
+        # Buckets as host names want a name service of their own.
+        s3={"addressing_style": "path"} if location.endpoint_url else None,
+        signature_version=botocore.UNSIGNED if location.anonymous else None,
+    )
+    return boto3.session.Session().client(
+        location.scheme,
+        endpoint_url=location.endpoint_url or None,
+        region_name=location.region or None,
+        config=config,
+    )

@@ -1,0 +1,82 @@
+"""Where something is: a bucket and prefix, or a table, with the few options a URI may carry.
+
+    s3://bucket/prefix?endpoint_url=http://127.0.0.1:8333&region=eu-central-1
+    dynamodb://table?endpoint_url=http://127.0.0.1:8000
+
+What a URI leaves out comes by boto3's own ways: environment, profile, instance role. Credentials never stand in a URI,
+since URIs are shown.
+"""
+
+from collections.abc import Collection
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+import msgspec
+
+COMMON_OPTIONS = ("endpoint_url", "region")
+_TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+class AwsLocation(msgspec.Struct, frozen=True):
+    """A parsed URI.
+
+    Attributes:
+        scheme: `s3` or `dynamodb`.
+        name: the bucket or table.
+        prefix: what keys begin with; "" or ending in `/`.
+        endpoint_url: a server that speaks the protocol; "": Amazon's.
+        region: "" is boto3's.
+        anonymous: requests are not signed.
+    """
+
+    scheme: str
+    name: str
+    prefix: str = ""
+    endpoint_url: str = ""
+    region: str = ""
+    anonymous: bool = False
+
+    @property
+    def uri(self) -> str:
+        """The URI that names it, as it is shown."""
+        given = {"endpoint_url": self.endpoint_url, "region": self.region, "anonymous": "true" * self.anonymous}
+        query = urlencode({name: value for name, value in given.items() if value}, safe=":/")
+        path = f"/{self.prefix.rstrip('/')}" if self.prefix else ""
+        return f"{self.scheme}://{self.name}{path}" + (f"?{query}" if query else "")
+
+
+def parse_location(uri: str, *, takes_prefix: bool, options: Collection[str] = COMMON_OPTIONS) -> AwsLocation:
+    """Take a URI apart.
+
+    Args:
+        uri: `scheme://name/prefix?option=value`.
+        takes_prefix: whether a path may follow the name.
+        options: which options it may carry.
+
+    Raises:
+        ValueError: a part is missing, unknown or doubled; the message lists the known.
+    """
+    parts = urlsplit(uri)
+    form = f"{parts.scheme}://name{'/prefix' * takes_prefix}"
+    if "@" in parts.netloc:
+        raise ValueError(
+            f"{parts.scheme}://…: a URI carries no credentials. Give them to boto3: AWS_PROFILE or the like."
+        )
+    if not parts.netloc or parts.fragment or (not takes_prefix and parts.path not in {"", "/"}):
+        raise ValueError(f"'{uri}': write {form}, options behind '?'.")
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    chosen = dict(given)
+    unknown = sorted(set(chosen) - set(options))
+    if unknown or len(chosen) < len(given):
+        named = f"unknown option '{unknown[0]}'" if unknown else "an option twice"
+        raise ValueError(f"'{uri}': {named}. Known: {', '.join(options)}.")
+    endpoint_url = chosen.get("endpoint_url", "")
+    if endpoint_url and urlsplit(endpoint_url).scheme not in {"http", "https"}:
+        raise ValueError(f"'{uri}': endpoint_url is an http or https URL.")
+    anonymous = chosen.get("anonymous", "false").lower()
+    if anonymous not in _TRUTH:
+        raise ValueError(f"'{uri}': anonymous is true or false.")
+    prefix = unquote(parts.path).strip("/")
+    return AwsLocation(
+        parts.scheme, parts.netloc, f"{prefix}/" if prefix else "", endpoint_url, chosen.get("region", ""),
+        _TRUTH[anonymous],
+    )  # fmt: skip
