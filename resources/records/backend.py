@@ -123,6 +123,10 @@ class RecordBackend(ABC):
         del kind
         return list(keys)
 
+    async def list_kinds(self) -> list[str]:
+        """Every kind that has a record, ascending. May cost what the whole store costs to read."""
+        return await self._list_kinds()
+
     async def count_labels(self, kind: str) -> dict[str, int]:
         """How many records of the kind carry each label."""
         return await self._count_labels(kind)
@@ -144,6 +148,9 @@ class RecordBackend(ABC):
 
     @abstractmethod
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]: ...
+
+    @abstractmethod
+    async def _list_kinds(self) -> list[str]: ...
 
     @abstractmethod
     async def _count_labels(self, kind: str) -> dict[str, int]: ...

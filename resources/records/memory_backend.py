@@ -49,6 +49,10 @@ class MemoryBackend(RecordBackend):
             due = [DueKey(r.due_at, k) for k, r in self._kinds.get(kind, {}).items() if r.due_at and r.due_at <= now]
         return sorted(d for d in due if after is None or d > after)[:limit]
 
+    async def _list_kinds(self) -> list[str]:
+        with self._lock:
+            return sorted(kind for kind, records in self._kinds.items() if records)
+
     async def _count_labels(self, kind: str) -> dict[str, int]:
         with self._lock:
             return dict(Counter(record.label for record in self._kinds.get(kind, {}).values()))

@@ -66,6 +66,10 @@ class SqliteBackend(RecordBackend):
             rows = self._file.connection.execute(sql.LIST_DUE, (kind, _micros(now), *start, limit)).fetchall()
         return [DueKey(_moment(due), key) for due, key in rows]
 
+    async def _list_kinds(self) -> list[str]:
+        with self._errors():
+            return [row[0] for row in self._file.connection.execute(sql.LIST_KINDS)]
+
     async def _count_labels(self, kind: str) -> dict[str, int]:
         with self._errors():
             return dict(self._file.connection.execute(sql.COUNT_LABELS, (kind,)).fetchall())

@@ -55,3 +55,13 @@ ORDER BY due_at, key LIMIT ?
 """
 
 COUNT_LABELS = "SELECT label, count(*) FROM records WHERE kind = ? GROUP BY label"
+
+# Steps from kind to kind by the index: a plain DISTINCT would read all of it.
+LIST_KINDS = """
+WITH RECURSIVE kinds(kind) AS (
+    SELECT min(kind) FROM records
+    UNION ALL
+    SELECT (SELECT min(kind) FROM records WHERE kind > kinds.kind) FROM kinds WHERE kinds.kind IS NOT NULL
+)
+SELECT kind FROM kinds WHERE kind IS NOT NULL ORDER BY kind
+"""

@@ -203,6 +203,15 @@ class RecordBackendContract(ABC):
         assert await backend.count_labels("other") == {"": 1}
         assert await backend.list_due("other", NOW, 5) == []
 
+    async def test_kinds_are_listed(self, backend):
+        """Each kind that has a record is listed once; one whose last record went is not."""
+        assert await backend.list_kinds() == []
+        for kind in ("b", "a", "job_result/x", "job_result/é"):
+            await backend.compare_and_set(kind, [Write("1", b"", None), Write("2", b"", None)])
+        [gone] = await backend.compare_and_set("gone", [Write("1", b"", None)])
+        await backend.compare_and_set("gone", [Write("1", None, gone.stamp)])
+        assert await backend.list_kinds() == ["a", "b", "job_result/x", "job_result/é"]
+
     async def test_any_text_is_a_key_a_label_and_a_value(self, backend):
         """Keys, labels and values of any script survive; keys that differ in case or script are different."""
         for key in HOSTILE_KEYS:
