@@ -80,7 +80,7 @@ async def _release_ownerless(components: Components, watch: WorkerWatch) -> int:
     A worker that was settled while it slept, and was killed right after it woke and claimed, leaves such a claim. The
     documents are read before the workers: a worker's record is older than its claims.
     """
-    claimed = await components.state.list_ids(lambda label: label.claimed)
+    claimed = await components.state.list_open(lambda label: label.claimed)
     docs = (await components.state.get_many(claimed)).values()
     known = {worker.worker_id for worker in await watch.all()}
     lost = [doc for doc in docs if doc.claim is not None and doc.claim.worker_id not in known]

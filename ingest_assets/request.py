@@ -108,7 +108,7 @@ class Request:
 
         settings, jobs = self._components.settings, self._components.jobs
         size = settings.runs.documents_from_command_line
-        ids = outcome.selected.document_ids
+        ids = self._components.state.in_parts(outcome.selected.document_ids)
         pages = [ids[start : start + size] for start in range(0, len(ids), size)]
         job = asyncio.run(self._create_job(outcome.selected, pages))
         self._watcher.begins(len(ids))
@@ -176,7 +176,7 @@ class Request:
             self._watcher.says(f"Taken up from dead workers: {done.documents} documents, {done.runs} runs.")
 
     async def _has_claims(self) -> bool:
-        return any(label.claimed for label in await self._components.state.counts())
+        return bool(await self._components.state.list_open(lambda label: label.claimed))
 
     @cached_property
     def _dagster(self) -> "dg.DagsterInstance":

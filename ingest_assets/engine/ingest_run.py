@@ -53,18 +53,22 @@ class IngestRun:
 
     async def _due(self, limit: int) -> AsyncIterator[Batch]:
         claimed = 0
+        # An index that lags behind still lists what this run has done.
+        seen: set[str] = set()
         while claimed < limit:
             wanted = min(self._group, limit - claimed)
             # Other workers read the same list: looking further down finds what they have not claimed.
-            due = await self._state.list_due(utc_now(), wanted * 4)
+            listed = await self._state.list_due_together(utc_now(), wanted * 4 + len(seen), self._worker.worker_id)
+            due = [document_id for document_id in listed if document_id not in seen]
             if not due:
                 return
             batch = await self._claims.claim(due, wanted)
+            seen.update(set(due) - set(batch.left))
             claimed += len(batch.docs) + len(batch.reports)
             yield batch
 
     async def _listed(self, document_ids: Sequence[str]) -> AsyncIterator[Batch]:
-        remaining = list(dict.fromkeys(document_ids))
+        remaining = self._state.in_parts(dict.fromkeys(document_ids))
         while remaining:
             batch = await self._claims.claim(remaining[: self._group], self._group)
             remaining = batch.left + remaining[self._group :]

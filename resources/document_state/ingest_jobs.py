@@ -15,6 +15,7 @@ from resources.records.backend import RecordBackend
 from resources.records.record import Record, Stamp, Write
 
 KIND = "job"
+_LARGEST_PIECE = 128 * 1024
 
 
 class JobStatus(StrEnum):
@@ -203,9 +204,11 @@ class IngestJobs:
 
     async def record(self, job_id: str, part: str, results: Sequence[DocumentResult]) -> None:
         """Add what a run made of some documents; `part` names them among the job's results and orders them."""
-        label = msgspec.json.encode(msgspec.structs.astuple(JobCounts.of(results))).decode()
-        write = Write(part, msgspec.json.encode(results), None, label=label)
-        await self._backend.compare_and_set(_result_kind(job_id), [write])
+        writes = []
+        for number, piece in enumerate(_pieces(results)):
+            label = msgspec.json.encode(msgspec.structs.astuple(JobCounts.of(piece))).decode()
+            writes.append(Write(f"{part}/{number:03d}", msgspec.json.encode(piece), None, label=label))
+        await self._backend.compare_and_set(_result_kind(job_id), writes)
 
     async def settle(self, job_id: str, now: datetime, error_message: str = "") -> IngestJob:
         """End a job and say how it ended. Safe to repeat."""
@@ -282,6 +285,19 @@ def _request_kind(job_id: str) -> str:
 
 def _result_kind(job_id: str) -> str:
     return f"job_result/{job_id}"
+
+
+def _pieces(results: Sequence[DocumentResult]) -> list[list[DocumentResult]]:
+    """Results in pieces that any backend holds as a record: names of documents may be long."""
+    pieces: list[list[DocumentResult]] = [[]]
+    size = 0
+    for result in results:
+        size += len(msgspec.json.encode(result))
+        if size > _LARGEST_PIECE and pieces[-1]:
+            pieces.append([])
+            size = 0
+        pieces[-1].append(result)
+    return pieces
 
 
 def _status_of(job: IngestJob) -> JobStatus:
