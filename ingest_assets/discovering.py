@@ -1,17 +1,20 @@
 """Discovery of one source, as the settings say."""
 
+from datetime import timedelta
+
 from ingest_assets.components import Components
 from resources.document_source.document_source import DocumentSource
-from sensors.listing_snapshot import ListingSnapshots
+from sensors.listing import Listings
 from sensors.plan import Discovery
 
 
 def discovery_of(components: Components, source: DocumentSource) -> Discovery:
     """The discovery of one source."""
+    settings = components.settings
     return Discovery(
         source,
         components.state,
-        ListingSnapshots(components.artifacts),
-        [store.slug for store in components.settings.stores],
-        components.settings.discovery.max_vanished_share,
+        Listings(components.artifacts, components.backend, timedelta(hours=settings.discovery.reconcile_hours)),
+        [store.slug for store in settings.stores],
+        settings.discovery.max_vanished_share,
     )

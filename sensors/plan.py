@@ -1,7 +1,9 @@
 """Discovery: what a source has now against what is known, and the records that follow from it.
 
-Nothing here is lost by dying at any point: partitions are added before records, records before the snapshot, and each
-step repeated changes nothing.
+What it costs is in proportion to what changed: a listing is compared with the snapshot of the last one, which the state
+confirms, and only documents that differ are looked at there. Nothing is lost by dying at any point: first the state
+confirms no snapshot, then come partitions, records, the snapshot, and what confirms it; each step repeated changes
+nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,11 +14,12 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from resources.document_source.document_ids import document_id, source_uri
-from resources.document_source.document_source import DocumentSource, SourceError, SourceObject
+from resources.document_source.document_source import DocumentSource, SourceObject
 from resources.document_state import transitions
-from resources.document_state.document_state_store import DocumentStateStore
+from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.model import DocStatus, Presence
-from sensors.listing_snapshot import Listed, ListingSnapshots
+from sensors.differences import Differences, compare
+from sensors.listing import Listing, Listings
 
 CHUNK = 2_000
 # A source that lost fewer documents than this is believed, whatever share of it they are.
@@ -30,16 +33,6 @@ class Partitions(Protocol):
 
     def add(self, document_ids: Sequence[str]) -> None:
         """Make documents partitions; those that are already stay."""
-
-
-class Differences(msgspec.Struct):
-    """A listing against what is known. `vanished` are document ids; `incomplete` says what could not be listed."""
-
-    appeared: list[SourceObject]
-    changed: list[SourceObject]
-    vanished: list[str]
-    n_unchanged: int = 0
-    incomplete: str = ""
 
 
 class Discovered(msgspec.Struct):
@@ -71,51 +64,15 @@ class Discovery:
         self,
         source: DocumentSource,
         state: DocumentStateStore,
-        snapshots: ListingSnapshots,
+        listings: Listings,
         stores: Sequence[str],
         max_vanished_share: float,
     ) -> None:
         self._source = source
         self._state = state
-        self._snapshots = snapshots
+        self._listings = listings
         self._stores = tuple(stores)
         self._max_vanished_share = max_vanished_share
-
-    async def compare(self, prefix: bytes = b"") -> Differences:
-        """List the source, or what lies under a prefix, and compare with what is known. Changes nothing.
-
-        The snapshot is a hint: an object counts as unchanged only if its document's record is there as well, and what
-        vanished is what records say is present and the listing does not have. A snapshot that is lost, old or
-        overwritten by another process costs a look at the records and nothing else.
-
-        Raises:
-            SourceError: the listing failed; nothing may be concluded.
-        """
-        source = self._source
-        present = set(
-            await self._state.list_ids(lambda label: label.source == source.name and label.presence is Presence.PRESENT)
-        )
-        snapshot = self._snapshots.read(source.name)
-        found = Differences([], [], [])
-        seen: set[str] = set()
-        try:
-            for listed in source.list_objects(prefix):
-                last = snapshot.get(listed.source_uri)
-                key = last.document_id if last else self.id_of(listed.source_uri)
-                seen.add(key)
-                if last is None or key not in present:
-                    found.appeared.append(listed)
-                elif last.content_version != listed.content_version:
-                    found.changed.append(listed)
-                else:
-                    found.n_unchanged += 1
-        except SourceError as error:
-            if not error.partial:
-                raise
-            found.incomplete = str(error)
-            return found
-        found.vanished = sorted(await self._under(prefix, present - seen, snapshot))
-        return found
 
     async def run(
         self,
@@ -136,27 +93,26 @@ class Discovery:
             accept_vanished: believe a listing that lost a large share of what was known.
 
         Raises:
-            SourceError: the listing failed; nothing was changed.
+            SourceError: the listing failed; no document was changed.
         """
-        found = await self.compare(prefix)
+        listing = self._listings.of(self._source)
+        found = self._compare(await self._known(listing, clock()), prefix, limit)
         result = Discovered([], [], [], found.n_unchanged, incomplete=found.incomplete)
-        changes = sorted(found.appeared + found.changed, key=lambda listed: listed.source_uri)
-        if limit is not None and len(changes) > limit:
-            changes, result.truncated = changes[:limit], True
+        result.truncated = found.n_news > len(found.news)
         vanished = found.vanished
         if not accept_vanished and self._looks_like_a_lie(found):
             vanished, result.vanished_refused = [], len(found.vanished)
-        if not changes and not vanished:
-            return result
-        snapshot = self._snapshots.read(self._source.name)
-        for chunk in _chunks(changes):
-            await self._take(chunk, partitions, clock, snapshot, result)
+        for chunk in _chunks(sorted(found.news, key=lambda item: item.source_uri)):
+            await self._take(chunk, partitions, clock(), listing, found, result)
         for gone in _chunks(vanished):
-            await self._lose(gone, clock, snapshot, result)
-        self._snapshots.write(self._source.name, snapshot)
+            await self._lose(gone, clock(), listing, found, result)
+        if found.renewed or listing.is_held:
+            await listing.confirm(found.entries)
         return result
 
-    async def preview(self, prefix: bytes = b"") -> tuple[list[tuple[str, str]], Discovered]:
+    async def preview(
+        self, prefix: bytes = b"", clock: Callable[[], datetime] = utc_now
+    ) -> tuple[list[tuple[str, str]], Discovered]:
         """What `run` would find: source URIs, each with `new`, `changed` or `vanished`. Changes nothing.
 
         Returns:
@@ -165,9 +121,11 @@ class Discovery:
         Raises:
             SourceError: the listing failed.
         """
-        found = await self.compare(prefix)
-        listed = {self.id_of(item.source_uri): item for item in found.appeared + found.changed}
-        known = await self._state.get_many([*listed, *found.vanished])
+        entries = await self._listings.of(self._source).read(clock())
+        found = self._compare(entries if entries is not None else await self._from_records(), prefix)
+        listed = {self.id_of(item.source_uri): item for item in found.news}
+        gone = {self.id_of(uri): uri for uri in found.vanished}
+        known = await self._state.get_many([*listed, *gone])
         news = []
         for key, item in listed.items():
             doc = known.get(key)
@@ -179,39 +137,48 @@ class Discovery:
         if self._looks_like_a_lie(found):
             doubts.vanished_refused = len(found.vanished)
         else:
-            news += [(known[key].source_uri, "vanished") for key in found.vanished if key in known]
+            news += [(uri, "vanished") for key, uri in gone.items() if _is_present(known.get(key))]
         return news, doubts
 
     def id_of(self, uri: str) -> str:
         """The document id of one of the source's objects."""
         return document_id(self._source.org_id, uri)
 
-    async def _under(self, prefix: bytes, document_ids: set[str], snapshot: Mapping[str, Listed]) -> set[str]:
-        """Those of the documents that lie under a prefix; only ids the snapshot does not know need their record."""
-        if not prefix:
-            return document_ids
-        start = source_uri(self._source.name, prefix.rstrip(b"/"))
-        uris = {last.document_id: uri for uri, last in snapshot.items() if last.document_id in document_ids}
-        unknown = await self._state.get_many(document_ids - uris.keys())
-        uris |= {key: doc.source_uri for key, doc in unknown.items()}
-        return {key for key, uri in uris.items() if uri == start or uri.startswith(start + "/")}
+    async def _known(self, listing: Listing, now: datetime) -> dict[str, str]:
+        """The entries of the confirmed snapshot; if there is none, or it is time, they are made from the records."""
+        known = await listing.read(now)
+        if known is None:
+            await listing.hold()  # before the records are read: who writes one from now on learns that we did
+            known = await self._from_records()
+            await listing.confirm(known, reconciled_at=now)
+        return known
+
+    async def _from_records(self) -> dict[str, str]:
+        """The content version of every present record of the source."""
+        name, org_id = self._source.name, self._source.org_id
+        present = self._state.iter_statuses(lambda label: label.source == name and label.presence is Presence.PRESENT)
+        return {doc.source_uri: doc.content_version async for doc in present if doc.org_id == org_id}
+
+    def _compare(self, known: dict[str, str], prefix: bytes, limit: int | None = None) -> Differences:
+        start = source_uri(self._source.name, prefix.rstrip(b"/")) if prefix else ""
+        return compare(self._source.list_objects(prefix), known, start, limit)
 
     def _looks_like_a_lie(self, found: Differences) -> bool:
-        known = len(found.vanished) + len(found.changed) + found.n_unchanged
+        known = len(found.vanished) + found.n_changed + found.n_unchanged
         return len(found.vanished) > max(_BELIEVED_LOSS, known * self._max_vanished_share)
 
     async def _take(
         self,
         listed: Sequence[SourceObject],
         partitions: Partitions,
-        clock: Callable[[], datetime],
-        snapshot: dict[str, Listed],
+        now: datetime,
+        listing: Listing,
+        found: Differences,
         result: Discovered,
     ) -> None:
         """Create or renew the records of listed objects."""
         by_id = {self.id_of(item.source_uri): item for item in listed}
         known = await self._state.get_many(list(by_id))
-        now = clock()
         writes: list[tuple[DocStatus, DocStatus | None]] = []
         back: list[str] = []
         for key, item in by_id.items():
@@ -223,21 +190,55 @@ class Discovery:
                 back.append(key)
             elif doc.claim is not None:
                 result.n_busy += 1
+                found.agree(item.source_uri, "")
             elif doc.presence is Presence.PRESENT and doc.content_version == item.content_version:
-                snapshot[item.source_uri] = Listed(item.content_version, key)
                 result.n_unchanged += 1
+                found.agree(item.source_uri, item.content_version)
             else:
                 writes.append((self._changed(doc, item, now), doc))
                 if doc.presence is not Presence.PRESENT or doc.extraction.reason is not None:
                     back.append(key)
         if back:
             partitions.add(back)
-        for (new, old), stored in zip(writes, await self._state.set_many(writes), strict=True):
+        for (new, old), stored in zip(writes, await self._write(listing, writes), strict=True):
             if stored is None:
                 result.n_busy += 1
+                found.agree(new.source_uri, "")
                 continue
-            snapshot[new.source_uri] = Listed(new.content_version, new.document_id)
+            found.agree(new.source_uri, new.content_version)
             (result.new if old is None else result.changed).append(new.document_id)
+
+    async def _lose(
+        self, uris: Sequence[str], now: datetime, listing: Listing, found: Differences, result: Discovered
+    ) -> None:
+        """Mark the records of objects that are gone."""
+        by_id = {self.id_of(uri): uri for uri in uris}
+        known = await self._state.get_many(list(by_id))
+        writes: list[tuple[DocStatus, DocStatus | None]] = []
+        for key, uri in by_id.items():
+            doc = known.get(key)
+            if doc is None or not _is_present(doc):
+                found.drop(uri)
+            elif doc.claim is not None:
+                result.n_busy += 1
+                found.agree(uri, "")
+            else:
+                writes.append((transitions.vanished(doc, now), doc))
+        for (new, _), stored in zip(writes, await self._write(listing, writes), strict=True):
+            if stored is None:
+                result.n_busy += 1
+                found.agree(new.source_uri, "")
+            else:
+                result.vanished.append(new.document_id)
+                found.drop(new.source_uri)
+
+    async def _write(
+        self, listing: Listing, writes: Sequence[tuple[DocStatus, DocStatus | None]]
+    ) -> list[DocStatus | None]:
+        if not writes:
+            return []
+        await listing.hold()
+        return await self._state.set_many(writes)
 
     def _new(self, key: str, item: SourceObject, now: datetime) -> DocStatus:
         source = self._source
@@ -248,23 +249,9 @@ class Discovery:
     def _changed(self, doc: DocStatus, item: SourceObject, now: datetime) -> DocStatus:
         return transitions.content_changed(doc, item.content_version, item.size, self._stores, now)
 
-    async def _lose(
-        self,
-        document_ids: Sequence[str],
-        clock: Callable[[], datetime],
-        snapshot: dict[str, Listed],
-        result: Discovered,
-    ) -> None:
-        """Mark the records of objects that are gone."""
-        known = await self._state.get_many(document_ids)
-        now = clock()
-        free = [doc for doc in known.values() if doc.claim is None and doc.presence is Presence.PRESENT]
-        stored = await self._state.set_many([(transitions.vanished(doc, now), doc) for doc in free])
-        for doc in stored:
-            if doc is not None:
-                result.vanished.append(doc.document_id)
-                snapshot.pop(doc.source_uri, None)
-        result.n_busy += len(document_ids) - sum(doc is not None for doc in stored)
+
+def _is_present(doc: DocStatus | None) -> bool:
+    return doc is not None and doc.presence is Presence.PRESENT
 
 
 def total(results: Mapping[str, Discovered]) -> Discovered:

@@ -1,130 +1,21 @@
-"""Discovery with a real folder: what is new, changed and gone reaches the records, and dying loses nothing."""
+"""Discovery with a real folder: what is new, changed and gone reaches the records."""
 
 import os
-import shutil
 from datetime import timedelta
 
 import msgspec
 import pytest
 
-from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
-from resources.document_source.document_ids import document_id, source_uri
+from resources.document_source.document_ids import document_id
 from resources.document_source.document_source import SourceError
-from resources.document_source.local_source import LocalSource
 from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.transitions import RetryPolicy
-from resources.records.memory_backend import MemoryBackend
-from resources.records.sqlite_backend import SqliteBackend
 from sensors import plan
-from sensors.listing_snapshot import ListingSnapshots
+from sensors.listing import Listings
 from sensors.plan import Discovered, Discovery, describe, total
-
-
-class Died(BaseException):
-    """The process ends here."""
-
-
-class RecordedPartitions:
-    """The set of documents Dagster knows; dies after adding if it is told to."""
-
-    def __init__(self) -> None:
-        self.ids: set[str] = set()
-        self.dies = False
-
-    def add(self, document_ids) -> None:
-        """See Partitions."""
-        self.ids.update(document_ids)
-        if self.dies:
-            raise Died
-
-
-class DyingState(RecordDocumentStateStore):
-    """A real state store whose process dies right after its first write."""
-
-    async def set_many(self, changes):
-        """See DocumentStateStore."""
-        await super().set_many(changes)
-        raise Died
-
-
-class DyingSnapshots(ListingSnapshots):
-    """Real snapshots, of a process that dies before it writes one."""
-
-    def write(self, source, versions) -> None:
-        """See ListingSnapshots."""
-        raise Died
-
-
-class Pile:
-    """A folder of documents with everything discovery needs."""
-
-    def __init__(self, folder, backend) -> None:
-        self.root = folder / "documents"
-        self.root.mkdir()
-        self.source = LocalSource("docs", self.root, "default")
-        self.state = RecordDocumentStateStore(backend)
-        self.backend = backend
-        self.snapshots = ListingSnapshots(SqliteArtifactStore(folder / "artifacts.db"))
-        self.partitions = RecordedPartitions()
-
-    def put(self, *keys: str, text: str = "text") -> None:
-        """Write files."""
-        for key in keys:
-            path = self.root / key
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-
-    def remove(self, *keys: str) -> None:
-        """Delete files."""
-        for key in keys:
-            (self.root / key).unlink()
-
-    def discovery(self, stores=("s",), share=0.5) -> Discovery:
-        """A discovery as a new process would make it."""
-        return Discovery(self.source, self.state, self.snapshots, stores, share)
-
-    async def run(self, **options) -> Discovered:
-        """One discovery."""
-        return await self.discovery().run(self.partitions, utc_now, **options)
-
-    def ids(self, *keys: str) -> list[str]:
-        """Document ids."""
-        return [document_id("default", source_uri("docs", key.encode())) for key in keys]
-
-    async def doc(self, key: str):
-        """The record of a file."""
-        return await self.state.get_status(*self.ids(key))
-
-    async def change(self, key: str, change) -> None:
-        """Change a record as some other part of the program does."""
-        doc = await self.doc(key)
-        assert (await self.state.set_many([(change(doc), doc)]))[0] is not None
-
-    async def claim(self, key: str) -> None:
-        """A worker takes it."""
-        await self.change(key, lambda doc: transitions.claimed(doc, "w", "run", utc_now(), extract=True))
-
-    async def delete(self, key: str) -> None:
-        """A worker takes it out of every store."""
-        await self.change(key, lambda doc: transitions.claimed(doc, "w", "run", utc_now(), extract=False))
-        await self.change(key, lambda doc: transitions.removed(doc, utc_now()))
-
-    async def what_is_known(self):
-        """Each document's presence, status and content, without what differs from one run to another."""
-        return {
-            doc.source_uri: (doc.presence, doc.extraction.status, doc.content_version, doc.due_in, doc.claim)
-            async for doc in self.state.iter_statuses()
-        }
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-async def pile(request, tmp_path):
-    backend = MemoryBackend() if request.param == "memory" else SqliteBackend(tmp_path / "state.db")
-    yield Pile(tmp_path, backend)
-    await backend.close()
 
 
 class TestNews:
@@ -148,23 +39,6 @@ class TestNews:
         found = await pile.run()
         assert (found.new, found.changed, found.vanished, found.n_unchanged) == ([], [], [], 2)
         assert await pile.doc("a.md") == before
-
-    async def test_lost_snapshot(self, pile):
-        """Without its snapshot a discovery finds what vanished, and nothing new."""
-        pile.put("a.md", "b.md")
-        await pile.run()
-        pile.snapshots.write("docs", {})
-        (pile.root / "b.md").unlink()
-        found = await pile.run()
-        assert (found.new, found.changed, found.vanished) == ([], [], pile.ids("b.md"))
-
-    async def test_lost_records(self, pile):
-        """What the snapshot knows and no record does is new: the records are the truth."""
-        pile.put("a.md")
-        await pile.run()
-        pile.state = RecordDocumentStateStore(MemoryBackend())
-        found = await pile.run()
-        assert (found.new, found.n_unchanged) == (pile.ids("a.md"), 0)
 
     async def test_unreadable_folder(self, pile):
         """A folder that cannot be listed hides no news of the others, and nothing is taken to have vanished."""
@@ -342,77 +216,6 @@ class TestLies:
         assert (await pile.run()).n_unchanged == 2
 
 
-class TestDying:
-    async def check_repeated(self, pile, tmp_path) -> None:
-        """After any death one more discovery leads where an undisturbed one leads."""
-        await pile.run()
-        undisturbed = Pile(tmp_path / "undisturbed", MemoryBackend())
-        shutil.rmtree(undisturbed.root)
-        undisturbed.source = LocalSource("docs", pile.root, "default")
-        await undisturbed.run()
-        expected = await undisturbed.what_is_known()
-        known = await pile.what_is_known()
-        assert {uri: state for uri, state in known.items() if state[0] is Presence.PRESENT} == expected
-        assert {uri for uri, state in known.items() if state[0] is not Presence.PRESENT} <= {"docs:gone.md"}
-        assert pile.partitions.ids >= undisturbed.partitions.ids
-        assert pile.snapshots.read("docs").items() >= undisturbed.snapshots.read("docs").items()
-        again = await pile.run()
-        assert (again.new, again.changed, again.vanished) == ([], [], [])
-
-    @pytest.fixture
-    async def with_news(self, pile, tmp_path):
-        """One of each: new, changed, gone, unchanged."""
-        (tmp_path / "undisturbed").mkdir()
-        pile.put("changed.md", "gone.md", "same.md")
-        await pile.run()
-        pile.put("new.md")
-        pile.put("changed.md", text="other")
-        pile.remove("gone.md")
-        return pile
-
-    async def test_after_the_partitions(self, with_news, tmp_path):
-        """Dead between partitions and records: the partition waits for its record, which comes with the next run."""
-        with_news.partitions.dies = True
-        with pytest.raises(Died):
-            await with_news.run()
-        assert await with_news.doc("new.md") is None
-        assert set(with_news.ids("new.md")) <= with_news.partitions.ids
-        with_news.partitions.dies = False
-        await self.check_repeated(with_news, tmp_path)
-
-    async def test_after_the_records(self, with_news, tmp_path):
-        """Dead between records and snapshot: nothing is taken twice."""
-        whole, with_news.state = with_news.state, DyingState(with_news.backend)
-        with pytest.raises(Died):
-            await with_news.run()
-        with_news.state = whole
-        version = (await with_news.doc("new.md")).version
-        await self.check_repeated(with_news, tmp_path)
-        assert (await with_news.doc("new.md")).version == version
-
-    async def test_before_the_snapshot(self, with_news, tmp_path):
-        """Dead before the snapshot is written: everything is looked at again and nothing changes."""
-        whole, with_news.snapshots = with_news.snapshots, DyingSnapshots(with_news.snapshots._artifacts)
-        with pytest.raises(Died):
-            await with_news.run()
-        with_news.snapshots = whole
-        versions = [(await with_news.doc(key)).version for key in ("new.md", "changed.md", "gone.md")]
-        await self.check_repeated(with_news, tmp_path)
-        assert [(await with_news.doc(key)).version for key in ("new.md", "changed.md", "gone.md")] == versions
-
-    @pytest.mark.parametrize("damage", [b"", b"junk"])
-    async def test_lost_snapshot(self, pile, damage):
-        """A snapshot that is lost or damaged costs a look at every record, and changes none."""
-        pile.put("a.md", "b.md")
-        await pile.run()
-        before = await pile.doc("a.md")
-        pile.snapshots._artifacts.write_hint("listing/docs", damage)
-        found = await pile.run()
-        assert (found.new, found.changed, found.n_unchanged) == ([], [], 2)
-        assert await pile.doc("a.md") == before
-        assert len(pile.snapshots.read("docs")) == 2
-
-
 class TestBusy:
     async def test_changed_while_a_worker_holds_it(self, pile):
         """A claimed document is left to its worker, and its change is seen again by the next listing."""
@@ -452,7 +255,7 @@ class TestBusy:
                 return await super().set_many(changes)
 
         whole = pile.state
-        discovery = Discovery(pile.source, Faster(pile.backend), pile.snapshots, ("s",), 0.5)
+        discovery = Discovery(pile.source, Faster(pile.backend), Listings(pile.artifacts, pile.backend), ("s",), 0.5)
         found = await discovery.run(pile.partitions, utc_now)
         assert (found.changed, found.n_busy) == ([], 1)
         assert (await whole.get_status(*pile.ids("a.md"))).claim is not None
@@ -489,9 +292,10 @@ class TestPreview:
         pile.put("changed.md", text="other")
         os.utime(pile.root / "touched.md", (1, 1))
         pile.remove("gone.md")
-        before, snapshot, partitions = await pile.what_is_known(), pile.snapshots.read("docs"), set(pile.partitions.ids)
+        before, snapshot, partitions = await pile.what_is_known(), await pile.snapshot(), set(pile.partitions.ids)
+        assert snapshot is not None
         preview, _ = await pile.discovery().preview()
-        assert (await pile.what_is_known(), pile.snapshots.read("docs"), pile.partitions.ids) == (
+        assert (await pile.what_is_known(), await pile.snapshot(), pile.partitions.ids) == (
             before,
             snapshot,
             partitions,

@@ -27,7 +27,7 @@ from resources.extractor.none_extractor import NoneExtractor
 from resources.records.backend import RecordBackend
 from resources.store.duckdb_store import DuckDBStore
 from resources.store.store import Store
-from sensors.listing_snapshot import ListingSnapshots
+from sensors.listing import Listings
 from sensors.plan import Discovered, Discovery
 
 POLICY = RetryPolicy(max_attempts=3, first_pause=timedelta(hours=1))
@@ -135,7 +135,7 @@ class Workshop:
 
     async def discover(self) -> Discovered:
         """List the source and bring the records up to it."""
-        discovery = Discovery(self.source, self.state, ListingSnapshots(self.artifacts), list(self.stores), 0.5)
+        discovery = Discovery(self.source, self.state, Listings(self.artifacts, self.backend), list(self.stores), 0.5)
         return await discovery.run(AllPartitions(), utc_now)
 
     async def worker(self, run_id: str = "run") -> Worker:

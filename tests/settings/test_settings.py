@@ -158,6 +158,8 @@ class TestMistakes:
             ('[runs]\nfail_run_on = "sometimes"\n', "runs.fail_run_on"),
             ("[retry]\nfactor = 0.5\n", "retry.factor"),
             ("[discovery]\nmax_vanished_share = 2\n", "discovery.max_vanished_share"),
+            ("[discovery]\nreconcile_hours = 0\n", "discovery.reconcile_hours"),
+            ("[discovery]\nreconcile_hours = inf\n", "discovery.reconcile_hours"),
             ('sources = "docs"\n', "sources"),
             ("[[sources]]\nname = 'a'\n", "sources.0.uri"),
             ("[[stores]]\nkind = 'duckdb'\n", "stores.0.slug"),

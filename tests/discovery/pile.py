@@ -1,0 +1,124 @@
+"""A folder of documents with everything discovery needs, and the rules that hold whatever happened to it."""
+
+from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.document_source.document_ids import document_id, source_uri
+from resources.document_source.local_source import LocalSource
+from resources.document_state import transitions
+from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.model import Presence
+from sensors.listing import Listings
+from sensors.plan import Discovered, Discovery
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+class RecordedPartitions:
+    """The set of documents Dagster knows; dies after adding if it is told to."""
+
+    def __init__(self) -> None:
+        self.ids: set[str] = set()
+        self.dies = False
+
+    def add(self, document_ids) -> None:
+        """See Partitions."""
+        self.ids.update(document_ids)
+        if self.dies:
+            raise Died
+
+
+class Pile:
+    """A folder of documents with everything discovery needs."""
+
+    def __init__(self, folder, backend) -> None:
+        self.root = folder / "documents"
+        self.root.mkdir()
+        self.source = LocalSource("docs", self.root, "default")
+        self.state = RecordDocumentStateStore(backend)
+        self.backend = backend
+        self.artifacts = SqliteArtifactStore(folder / "artifacts.db")
+        self.partitions = RecordedPartitions()
+
+    def put(self, *keys: str, text: str = "text") -> None:
+        """Write files."""
+        for key in keys:
+            path = self.root / key
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def hide(self, key: str) -> None:
+        """Take a file out of the folder, to come back as it was."""
+        (self.root / key).rename(self.root.with_name("hidden"))
+
+    def bring_back(self, key: str) -> None:
+        """Put a hidden file where it was; its version is the one it had."""
+        self.root.with_name("hidden").rename(self.root / key)
+
+    def remove(self, *keys: str) -> None:
+        """Delete files."""
+        for key in keys:
+            (self.root / key).unlink()
+
+    def discovery(self, stores=("s",), share=0.5) -> Discovery:
+        """A discovery as a new process would make it."""
+        return Discovery(self.source, self.state, Listings(self.artifacts, self.backend), stores, share)
+
+    async def run(self, clock=utc_now, **options) -> Discovered:
+        """One discovery."""
+        return await self.discovery().run(self.partitions, clock, **options)
+
+    def use(self, backend) -> None:
+        """Another state store takes the place of this one."""
+        self.backend, self.state = backend, RecordDocumentStateStore(backend)
+
+    async def snapshot(self) -> dict[str, str] | None:
+        """The entries that are confirmed now."""
+        return await Listings(self.artifacts, self.backend).of(self.source).read(utc_now())
+
+    async def check_snapshot(self) -> None:
+        """The rule: what is confirmed has every present record, with its version or none."""
+        entries = await self.snapshot()
+        if entries is None:
+            return
+        docs = {doc.source_uri: doc async for doc in self.state.iter_statuses()}
+        assert entries.keys() >= {uri for uri, doc in docs.items() if doc.presence is Presence.PRESENT}
+        for uri, version in entries.items():
+            assert version in {"", docs[uri].content_version}
+            assert not version or docs[uri].presence is Presence.PRESENT
+
+    async def check_truth(self) -> None:
+        """The records of present documents are what the folder has."""
+        listed = {item.source_uri: item.content_version for item in self.source.list_objects()}
+        docs = [doc async for doc in self.state.iter_statuses()]
+        assert {d.source_uri: d.content_version for d in docs if d.presence is Presence.PRESENT} == listed
+        assert self.partitions.ids >= {d.document_id for d in docs if d.presence is not Presence.DELETED}
+
+    def ids(self, *keys: str) -> list[str]:
+        """Document ids."""
+        return [document_id("default", source_uri("docs", key.encode())) for key in keys]
+
+    async def doc(self, key: str):
+        """The record of a file."""
+        return await self.state.get_status(*self.ids(key))
+
+    async def change(self, key: str, change) -> None:
+        """Change a record as some other part of the program does."""
+        doc = await self.doc(key)
+        assert (await self.state.set_many([(change(doc), doc)]))[0] is not None
+
+    async def claim(self, key: str) -> None:
+        """A worker takes it."""
+        await self.change(key, lambda doc: transitions.claimed(doc, "w", "run", utc_now(), extract=True))
+
+    async def delete(self, key: str) -> None:
+        """A worker takes it out of every store."""
+        await self.change(key, lambda doc: transitions.claimed(doc, "w", "run", utc_now(), extract=False))
+        await self.change(key, lambda doc: transitions.removed(doc, utc_now()))
+
+    async def what_is_known(self):
+        """Each document's presence, status and content, without what differs from one run to another."""
+        return {
+            doc.source_uri: (doc.presence, doc.extraction.status, doc.content_version, doc.due_in, doc.claim)
+            async for doc in self.state.iter_statuses()
+        }
