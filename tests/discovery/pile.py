@@ -1,5 +1,7 @@
 """A folder of documents with everything discovery needs, and the rules that hold whatever happened to it."""
 
+import contextlib
+
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.local_source import LocalSource
@@ -52,8 +54,9 @@ class Pile:
         (self.root / key).rename(self.root.with_name("hidden"))
 
     def bring_back(self, key: str) -> None:
-        """Put a hidden file where it was; its version is the one it had."""
-        self.root.with_name("hidden").rename(self.root / key)
+        """Put a hidden file where it was, if it is hidden; its version is the one it had."""
+        with contextlib.suppress(FileNotFoundError):
+            self.root.with_name("hidden").rename(self.root / key)
 
     def remove(self, *keys: str) -> None:
         """Delete files."""
