@@ -46,13 +46,13 @@ def build_source_assets(settings: Settings) -> list[dg.AssetSpec]:
     """Each declared source as an external asset, upstream of everything."""
     return [
         dg.AssetSpec(
-            asset_keys.source(source.name),
+            asset_keys.source(name),
             group_name="sources",
-            kinds={"folder"},
+            kinds={source.kind},
             description="Where documents come from. A sensor lists it.",
-            metadata={"dagster/uri": settings.source_root(source).as_uri()},
+            metadata={"dagster/uri": source.uri},
         )
-        for source in settings.sources
+        for name, source in settings.open_sources().items()
     ]
 
 

@@ -9,7 +9,7 @@ from ingest_assets.parsing import parser_fingerprint
 from ingest_assets.settings import Settings, StoreSettings
 from resources.artifact_store.artifact import short_hash
 from resources.artifact_store.artifact_store import ArtifactStore
-from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.artifact_store.open_artifact_store import open_artifact_store
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource
 from resources.document_source.source_registry import SourceRegistry
@@ -80,7 +80,7 @@ class Components:
     @cached_property
     def artifacts(self) -> ArtifactStore:
         """What extraction produced."""
-        return SqliteArtifactStore(self.settings.data_path / "artifacts" / "artifacts.db")
+        return open_artifact_store(self.settings.artifact_uri, self.settings.base)
 
     @cached_property
     def extractor(self) -> Extractor:
@@ -113,15 +113,10 @@ class Components:
 
     async def sources(self) -> dict[str, DocumentSource]:
         """Every source, declared or remembered, by name; a declared one hides a remembered one of its name."""
-        settings = self.settings
         found: dict[str, DocumentSource] = {}
         for remembered in await self.source_registry.all():
             found[remembered.name] = LocalSource(remembered.name, remembered.root, remembered.org_id)
-        for declared in settings.sources:
-            org_id = declared.org_id or settings.org_id
-            root = settings.source_root(declared)
-            found[declared.name] = LocalSource(declared.name, root, org_id, declared.exclude)
-        return found
+        return found | self.settings.open_sources()
 
     def _target(self, settings: StoreSettings) -> Target:
         name = settings.embedder or self.settings.default_embedder

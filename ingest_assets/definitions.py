@@ -52,7 +52,7 @@ def build_definitions(settings: Settings, on_progress: Callable[[int], None] = l
         ],
         resources={
             "document_state": DocumentStateStoreResource(uri=settings.state_uri, base=str(settings.base)),
-            "artifacts": ArtifactStoreResource(path=str(settings.data_path / "artifacts" / "artifacts.db")),
+            "artifacts": ArtifactStoreResource(uri=settings.artifact_uri, base=str(settings.base)),
         },
         # Documents stream from stage to stage inside one step; a process a step would only cost.
         executor=dg.in_process_executor,

@@ -1,7 +1,6 @@
 """What a request would do, found without changing anything."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
@@ -35,7 +34,7 @@ class Forecast(msgspec.Struct, frozen=True):
     source_errors: list[str]
 
 
-async def forecast(components: Components, paths: Sequence[Path], mode: Mode) -> Forecast:
+async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> Forecast:
     """Compare the sources with what is known, and say what follows."""
     parts = await parts_of(components, paths, remember=False)
     planned: dict[str, Planned] = {}

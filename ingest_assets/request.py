@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -64,7 +63,7 @@ class Request:
         self._mode = mode
         self._watcher = watcher
 
-    def run(self, paths: Sequence[Path], *, accept_vanished: bool = False, force: bool = False) -> Outcome:
+    def run(self, paths: Sequence[str], *, accept_vanished: bool = False, force: bool = False) -> Outcome:
         """Do all of it. A source that cannot be listed is reported and the others go on.
 
         Args:
@@ -92,7 +91,7 @@ class Request:
         now = utc_now()
         await self._components.state.set_many([(retry_requested(doc, now), doc) for doc in docs if doc.claim is None])
 
-    async def _select(self, paths: Sequence[Path], *, accept_vanished: bool, force: bool) -> Outcome:
+    async def _select(self, paths: Sequence[str], *, accept_vanished: bool, force: bool) -> Outcome:
         await self._restore_partitions()
         await self._recover()
         parts = await parts_of(self._components, paths, remember=True)

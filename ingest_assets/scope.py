@@ -45,16 +45,17 @@ class Selected(msgspec.Struct, frozen=True):
     n_failed_before: int
 
 
-async def parts_of(components: Components, paths: Sequence[Path], *, remember: bool) -> list[Part]:
+async def parts_of(components: Components, paths: Sequence[str], *, remember: bool) -> list[Part]:
     """The parts of sources that paths name; without paths, every source.
 
     Args:
         components: for the sources.
-        paths: files or folders. One inside a source is that part of it; another becomes a source of its own.
+        paths: files, folders or `s3://bucket/key`. One inside a source is that part of it; another folder becomes a
+            source of its own, a bucket does not.
         remember: write a new source down, so that the sensors list it too.
 
     Raises:
-        NoSuchPathError: a path does not exist.
+        NoSuchPathError: a path does not exist, or nothing but a declaration can make it a source.
     """
     sources = await components.sources()
     if not paths:
@@ -110,13 +111,19 @@ async def select(
     return Selected(chosen, max(0, n_known - len(chosen) - n_busy), n_busy, n_failed)
 
 
-async def _part_of(components: Components, sources: dict[str, DocumentSource], path: Path, *, remember: bool) -> Part:
+async def _part_of(components: Components, sources: dict[str, DocumentSource], path: str, *, remember: bool) -> Part:
+    is_remote = path.startswith("s3://")
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - `..` is to be resolved, links are not
-    if not os.path.lexists(absolute):
+    if not is_remote and not os.path.lexists(absolute):
         raise NoSuchPathError(f"{path} does not exist. If it was removed, name its folder.")
-    inside = _inside(sources.values(), absolute)
+    inside = _inside(sources.values(), path)
     if inside is not None:
         return inside
+    if is_remote:
+        raise NoSuchPathError(
+            f"{path} lies in no source, and only a folder can become one by being named. Declare it in ingest.toml: "
+            f'[[sources]] with a name and uri = "s3://bucket/prefix".'
+        )
     if not absolute.is_dir() or absolute == absolute.parent:
         raise NoSuchPathError(f"{path} lies in no source, and only a folder can become one. Name its folder.")
     org_id = components.settings.org_id
@@ -128,11 +135,8 @@ async def _part_of(components: Components, sources: dict[str, DocumentSource], p
     return Part(source, b"")
 
 
-def _inside(sources: Iterable[DocumentSource], path: Path) -> Part | None:
-    """The innermost local source a path lies in."""
-    roots = [source for source in sources if isinstance(source, LocalSource) and path.is_relative_to(source.root)]
-    if not roots:
-        return None
-    source = max(roots, key=lambda source: len(source.root.parts))
-    relative = path.relative_to(source.root)
-    return Part(source, b"" if relative == Path() else os.fsencode(str(relative)))
+def _inside(sources: Iterable[DocumentSource], place: str) -> Part | None:
+    """The innermost source a place lies in: the one in which its key is shortest."""
+    keys = [(source, source.key_of_place(place)) for source in sources]
+    parts = [Part(source, key.rstrip(b"/")) for source, key in keys if key is not None]
+    return min(parts, key=lambda part: len(part.prefix), default=None)

@@ -13,12 +13,15 @@ from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from ingest_assets.parsing import Chunking, ParseLimits
-from resources.document_source.local_source import DEFAULT_EXCLUDE
+from resources.artifact_store.open_artifact_store import open_artifact_store
+from resources.document_source.document_source import DocumentSource
+from resources.document_source.exclusion import DEFAULT_EXCLUDE
+from resources.document_source.open_source import open_source
 from resources.document_state.transitions import RetryPolicy
 
 CONFIG_FILE = "ingest.toml"
@@ -49,6 +52,23 @@ class SourceSettings(_Section):
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
 
     _name = field_validator("name")(_checked_name)
+
+    @model_validator(mode="after")
+    def _can_be_opened(self) -> "SourceSettings":
+        try:
+            self.open(Path(), "")
+        except ValueError as error:
+            raise ValueError(f"source '{self.name}': {str(error).rstrip('.')}") from None
+        return self
+
+    def open(self, base: Path, org_id: str) -> DocumentSource:
+        """The source; nothing is asked of it before it is used.
+
+        Args:
+            base: where a relative path counts from.
+            org_id: whose documents it holds, unless it says so itself.
+        """
+        return open_source(self.name, self.uri, base, self.org_id or org_id, self.exclude)
 
 
 class StoreSettings(_Section):
@@ -125,6 +145,7 @@ class Settings(_Section):
 
     data_dir: str = ".ingest"
     document_state_store: str = ""
+    artifact_store: str = ""
     org_id: str = "default"
     extractor: str = "local"
     default_embedder: str = "wordllama"
@@ -138,6 +159,16 @@ class Settings(_Section):
 
     base: Path = Field(default_factory=Path.cwd, exclude=True)
     config_file: Path | None = Field(default=None, exclude=True)
+
+    @field_validator("artifact_store")
+    @classmethod
+    def _is_an_artifact_store(cls, uri: str) -> str:
+        if uri:
+            try:
+                open_artifact_store(uri, Path())
+            except ValueError as error:
+                raise ValueError(str(error).rstrip(".")) from None
+        return uri
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Settings":
@@ -161,25 +192,19 @@ class Settings(_Section):
         """The state store's URI; a relative path in it counts from the configuration's folder."""
         return self.document_state_store or f"sqlite:///{quote(str(self.data_path))}/state.db"
 
+    @cached_property
+    def artifact_uri(self) -> str:
+        """The artifact store's URI; a relative path in it counts from the configuration's folder."""
+        return self.artifact_store or f"sqlite:///{quote(str(self.data_path))}/artifacts/artifacts.db"
+
     @property
     def dagster_home(self) -> Path:
         """Dagster's own folder."""
         return self.data_path / "dagster"
 
-    def source_root(self, source: SourceSettings) -> Path:
-        """The folder a local source names.
-
-        Raises:
-            ConfigurationError: the URI is of a kind we cannot read.
-        """
-        parts = urlsplit(source.uri)
-        if parts.scheme == "file":
-            return Path(unquote(parts.path))
-        if "://" in source.uri:
-            raise ConfigurationError(
-                f"Source '{source.name}': unknown scheme '{parts.scheme}' in '{source.uri}'. Known: a path, file."
-            )
-        return (self.base / source.uri).absolute()
+    def open_sources(self) -> dict[str, DocumentSource]:
+        """Every declared source, by name."""
+        return {source.name: source.open(self.base, self.org_id) for source in self.sources}
 
     @cached_property
     def parse_limits(self) -> ParseLimits:
@@ -236,6 +261,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 _FROM_ENVIRONMENT = {
     "INGEST_DATA_DIR": "data_dir",
     "INGEST_DOCUMENT_STATE_STORE": "document_state_store",
+    "INGEST_ARTIFACT_STORE": "artifact_store",
     "DEFAULT_EMBEDDER": "default_embedder",
 }
 

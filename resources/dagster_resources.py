@@ -5,7 +5,7 @@ from pathlib import Path
 import dagster as dg
 
 from resources.artifact_store.artifact_store import ArtifactStore
-from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.artifact_store.open_artifact_store import open_artifact_store
 from resources.records.backend import RecordBackend
 from resources.records.uri import open_backend
 
@@ -25,10 +25,15 @@ class DocumentStateStoreResource(dg.ConfigurableResource[RecordBackend]):
 
 
 class ArtifactStoreResource(dg.ConfigurableResource[ArtifactStore]):
-    """Where extraction keeps what it produced."""
+    """Where extraction keeps what it produced.
 
-    path: str
+    `uri` names the store (see `resources/artifact_store/open_artifact_store.py`); a relative path in it counts from
+    `base`.
+    """
+
+    uri: str
+    base: str
 
     def open(self) -> ArtifactStore:
         """The artifact store, ready to use."""
-        return SqliteArtifactStore(Path(self.path))
+        return open_artifact_store(self.uri, Path(self.base))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -45,8 +44,10 @@ app = typer.Typer(
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-Paths = Annotated[list[str] | None, typer.Argument(help="Only these files or folders.", show_default=False)]
-Documents = Annotated[list[str], typer.Argument(help="Document ids, or paths of files in a source.")]
+Paths = Annotated[
+    list[str] | None, typer.Argument(help="Only these files or folders, or s3://bucket/key.", show_default=False)
+]
+Documents = Annotated[list[str], typer.Argument(help="Document ids, or paths of files or s3://bucket/key in a source.")]
 
 
 @app.command()
@@ -107,7 +108,9 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command()
 def show(
-    document: Annotated[str, typer.Argument(help="A document id, or the path of a file in a source.")],
+    document: Annotated[
+        str, typer.Argument(help="A document id, or the path of a file or s3://bucket/key in a source.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Show the whole record of a document."""
@@ -161,11 +164,11 @@ def main() -> None:
     app()
 
 
-def _paths(named: list[str] | None) -> list[Path]:
+def _paths(named: list[str] | None) -> list[str]:
     """Paths as they were typed; an unset variable must not stand for the working directory."""
     if named and not all(named):
         raise NoSuchPathError("A path is empty. Name a file or folder; `.` is the working directory.")
-    return [Path(name) for name in named or []]
+    return named or []
 
 
 def _finish(command: Callable[[], int]) -> NoReturn:

@@ -11,6 +11,7 @@ import msgspec
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.components import Components
 from resources.document_source.document_ids import document_id, shown_key, source_uri
+from resources.document_source.document_source import DocumentSource
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.label import DocumentLabel
@@ -27,22 +28,20 @@ class UnknownDocumentError(ValueError):
 
 
 def candidate_ids(sources: Iterable[DocumentSource], named: str) -> list[str]:
-    """The ids a document may have that somebody names by its id, source URI, key in a source, or path."""
+    """The ids a document may have that somebody names by its id, source URI, key in a source, path, or `s3://bucket/key`."""
     is_text = named.isascii() or not any("\ud800" <= c <= "\udfff" for c in named)
     candidates = [named] if is_text else []
-    path = Path(os.path.abspath(named))  # noqa: PTH100 - `..` in what a person types is to be resolved, links are not
     for source in sources:
         if is_text:
             candidates.append(document_id(source.org_id, named))
         candidates.append(document_id(source.org_id, source_uri(source.name, os.fsencode(named))))
-        if isinstance(source, LocalSource) and path.is_relative_to(source.root):
-            key = os.fsencode(path.relative_to(source.root))
+        if (key := source.key_of_place(named)) is not None:
             candidates.append(document_id(source.org_id, source_uri(source.name, key)))
     return list(dict.fromkeys(candidates))
 
 
 async def find_document(components: Components, named: str) -> DocStatus:
-    """A document by its id, its source URI, its key in a source, or the path of its file.
+    """A document by its id, its source URI, its key in a source, its path, or `s3://bucket/key`.
 
     Raises:
         UnknownDocumentError: no record fits.

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from ingest_assets.cli.inspect import find_document, job_fields
@@ -20,7 +19,7 @@ _SHOWN = 20
 
 def run(
     components: Components,
-    paths: Sequence[Path],
+    paths: Sequence[str],
     mode: Mode,
     *,
     accept_vanished: bool,
@@ -111,7 +110,7 @@ def _exit_code(outcome: Outcome) -> int:
     return Exit.FAILED if failed or doubtful else Exit.DONE
 
 
-async def plan(components: Components, paths: Sequence[Path], mode: Mode, as_json: bool) -> int:
+async def plan(components: Components, paths: Sequence[str], mode: Mode, as_json: bool) -> int:
     """See `ingest plan`."""
     from ingest_assets.forecast import forecast
 

@@ -11,14 +11,17 @@ class ArtifactStoreError(Exception):
 
 
 class ArtifactStore(ABC):
-    """Keeps what extraction produced, and named hints such as listing snapshots."""
+    """Keeps what extraction produced, and named hints such as listing snapshots.
+
+    May be used by many threads and processes at once.
+    """
 
     @abstractmethod
     def put_many(self, artifacts: Sequence[Artifact]) -> list[str]:
         """Keep artifacts durably; the key of each is the hash of its bytes. Putting one again changes nothing.
 
         Raises:
-            ArtifactStoreError: nothing of these was kept.
+            ArtifactStoreError: not all of these were kept. Those that were do no harm.
         """
 
     @abstractmethod

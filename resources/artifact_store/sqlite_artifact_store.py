@@ -4,21 +4,15 @@ Measured for 2,000 artifacts: one transaction per group 0.04 s, a file each 2.1 
 """
 
 import contextlib
-import hashlib
 import json
-import logging
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-import zstandard
-
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore, ArtifactStoreError
+from resources.artifact_store.packed_artifact import pack, unpack_whole
 from resources.sqlite_file import NewerFormatError, SqliteFile
-
-_logger = logging.getLogger(__name__)
 
 _MIGRATIONS = (
     (
@@ -31,7 +25,6 @@ _PUT = "INSERT INTO artifacts(key, document_id, body) VALUES (?, ?, ?) ON CONFLI
 _GET = "SELECT key, body FROM artifacts WHERE key IN (SELECT value FROM json_each(?))"
 _WRITE_HINT = "INSERT INTO hints(name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 _READ_HINT = "SELECT value FROM hints WHERE name = ?"
-_LARGEST_BODY = 1 << 30
 
 
 class SqliteArtifactStore(ArtifactStore):
@@ -44,11 +37,7 @@ class SqliteArtifactStore(ArtifactStore):
 
     def put_many(self, artifacts: Sequence[Artifact]) -> list[str]:
         """See ArtifactStore."""
-        encoder, compressor = msgspec.json.Encoder(), zstandard.ZstdCompressor(level=1)
-        rows = []
-        for artifact in artifacts:
-            raw = encoder.encode(artifact)
-            rows.append((hashlib.sha256(raw).hexdigest(), artifact.document_id, compressor.compress(raw)))
+        rows = [(packed.key, packed.document_id, packed.body) for packed in pack(artifacts)]
         with self._errors(), self._file.transaction() as connection:
             connection.executemany(_PUT, rows)
         return [row[0] for row in rows]
@@ -57,22 +46,9 @@ class SqliteArtifactStore(ArtifactStore):
         """See ArtifactStore."""
         if not keys:
             return {}
-        decompressor = zstandard.ZstdDecompressor()
-        decoder = msgspec.json.Decoder(Artifact)
         with self._errors():
             found = self._file.connection.execute(_GET, (json.dumps(list(keys)),)).fetchall()
-        artifacts = {}
-        for key, body in found:
-            try:
-                raw = decompressor.decompress(body, max_output_size=_LARGEST_BODY)
-                if hashlib.sha256(raw).hexdigest() == key:
-                    artifacts[key] = decoder.decode(raw)
-            except (zstandard.ZstdError, msgspec.MsgspecError):
-                pass
-        for key, _ in found:
-            if key not in artifacts:
-                _logger.warning("Artifact %s in %s is damaged. Its document is extracted again.", key, self._path)
-        return artifacts
+        return unpack_whole(found, str(self._path))
 
     def write_hint(self, name: str, value: bytes) -> None:
         """See ArtifactStore."""

@@ -42,12 +42,14 @@ class Trouble(msgspec.Struct, frozen=True):
         can_heal: whether trying again can help by itself.
         status: the HTTP status; 0 if there was no answer.
         code: the service's name for it; "" if there was no answer.
+        denied: we are known there, and may not do this.
     """
 
     message: str
     can_heal: bool
     status: int = 0
     code: str = ""
+    denied: bool = False
 
 
 def trouble_of(error: ClientError | BotoCoreError) -> Trouble:
@@ -70,7 +72,7 @@ def trouble_of(error: ClientError | BotoCoreError) -> Trouble:
         message, can_heal = f"{doing}: the server failed ({code}). Trying again later can help.", True
     else:
         message = f"{doing} failed: {code}{_said(error)}."
-    return Trouble(message, can_heal, status, code)
+    return Trouble(message, can_heal, status, code, denied=code in _DENIED)
 
 
 def _without_answer(error: BotoCoreError) -> Trouble:

@@ -44,11 +44,21 @@ class ReadResult(msgspec.Struct, frozen=True):
 
 
 class DocumentSource(ABC):
-    """A named place documents come from."""
+    """A named place documents come from. May be used by many threads at once.
 
+    Attributes:
+        kind: what sort of place, in a word.
+        name: what it is called.
+        org_id: whose documents these are.
+        uri: where it is, as it may be shown.
+        parallel_reads: how many reads under way at once are worth their threads; 1 where a read waits for nobody.
+    """
+
+    kind: str
     name: str
     org_id: str
     uri: str
+    parallel_reads: int = 1
 
     @abstractmethod
     def list_objects(self, prefix: bytes = b"") -> Iterator[SourceObject]:
@@ -64,4 +74,12 @@ class DocumentSource(ABC):
 
         Raises:
             ReadError: it vanished, may not be read, is larger than `max_bytes`, or changed while it was read.
+        """
+
+    @abstractmethod
+    def key_of_place(self, place: str) -> bytes | None:
+        """The key, or prefix, that a path or URI names as a person writes it.
+
+        Returns:
+            b"" for the whole source; None if the place does not lie in it.
         """

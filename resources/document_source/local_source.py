@@ -5,14 +5,13 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from resources.document_source.document_ids import key_of, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceError, SourceObject
+from resources.document_source.exclusion import DEFAULT_EXCLUDE, Exclusion
 from resources.document_state.reasons import Reason
 
-DEFAULT_EXCLUDE = (".*", "~$*")
 # A file written this recently may be written again within one step of the file system's clock, which its time would
 # not show. Such a file is read twice and compared.
 _YOUNG_NS = 2_000_000_000
@@ -26,19 +25,21 @@ class LocalSource(DocumentSource):
     matching `exclude` (at any level) are left out, as are special files.
     """
 
+    kind = "folder"
+
     def __init__(self, name: str, root: Path, org_id: str, exclude: Sequence[str] = DEFAULT_EXCLUDE) -> None:
         self.name = name
         self.org_id = org_id
         self.root = root
         self.uri = root.absolute().as_uri()
         self._root = os.fsencode(root)
-        self._exclude = tuple(exclude)
+        self._exclusion = Exclusion(exclude)
 
     def list_objects(self, prefix: bytes = b"") -> Iterator[SourceObject]:
         """See DocumentSource."""
         if not os.path.isdir(self._root):  # noqa: PTH112 - bytes paths: names that are no text
             raise SourceError(self.name, f"folder {self.root} does not exist. Create it, or correct its uri.")
-        if any(self._is_excluded(name) for name in prefix.split(b"/") if name not in {b"..", b"."}):
+        if self._exclusion.leaves_out(prefix):
             return
         start = os.path.join(self._root, prefix).rstrip(b"/") if prefix else self._root  # noqa: PTH118
         real_root = os.path.realpath(self._root)
@@ -74,6 +75,14 @@ class LocalSource(DocumentSource):
         except OSError as error:
             raise ReadError(Reason.SOURCE_UNAVAILABLE, f"Reading failed: {error.strerror}.") from error
 
+    def key_of_place(self, place: str) -> bytes | None:
+        """See DocumentSource: a place is a path, relative to the working directory or absolute."""
+        path = Path(os.path.abspath(place))  # noqa: PTH100 - `..` is to be resolved, links are not
+        if place.startswith("s3://") or not path.is_relative_to(self.root):
+            return None
+        relative = path.relative_to(self.root)
+        return b"" if relative == Path() else os.fsencode(relative)
+
     def _check_lies_inside(self, folder: bytes, real_root: bytes) -> None:
         """A prefix names what a listing of everything would give too: below the root, and not by way of a link."""
         relative = os.path.relpath(folder, self._root)
@@ -88,7 +97,7 @@ class LocalSource(DocumentSource):
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if (only is not None and entry.name != only) or self._is_excluded(entry.name):
+                    if (only is not None and entry.name != only) or self._exclusion.leaves_out_name(entry.name):
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         if folders is not None:
@@ -115,10 +124,6 @@ class LocalSource(DocumentSource):
             raise
         key = entry.path[len(self._root) :].lstrip(b"/")
         return SourceObject(source_uri(self.name, key), _version(found), found.st_size)
-
-    def _is_excluded(self, name: bytes) -> bool:
-        text = os.fsdecode(name)
-        return any(fnmatchcase(text, pattern) for pattern in self._exclude)
 
 
 def _read_unchanged(path: bytes, max_bytes: int) -> ReadResult:

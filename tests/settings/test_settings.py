@@ -55,9 +55,9 @@ class TestDefaults:
     def test_without_a_file(self, folder):
         """Without a file there is a source `samples`, a store `default`, and one data folder."""
         settings = load_settings({})
-        assert [(source.name, settings.source_root(source)) for source in settings.sources] == [
-            ("samples", folder / "samples")
-        ]
+        assert {name: source.root for name, source in settings.open_sources().items()} == {
+            "samples": folder / "samples"
+        }
         assert [(store.slug, store.kind) for store in settings.stores] == [("default", "duckdb")]
         assert settings.data_path == folder / ".ingest"
         assert settings.state_uri == f"sqlite:///{folder}/.ingest/state.db"
@@ -96,7 +96,7 @@ class TestPaths:
         monkeypatch.chdir("/")
         settings = load_settings({"INGEST_CONFIG": str(folder / "conf" / "my.toml")})
         assert settings.data_path == folder / "conf" / "data"
-        assert settings.source_root(settings.sources[0]).resolve() == folder / "docs"
+        assert settings.open_sources()["a"].root.resolve() == folder / "docs"
         assert settings.base == folder / "conf"
 
     def test_absolute_paths_stay(self, folder):
@@ -107,7 +107,7 @@ class TestPaths:
             '[[sources]]\nname = "b"\nuri = "file:///my%20docs"\n',
         )
         assert settings.data_path == Path("/var/data")
-        assert [settings.source_root(source) for source in settings.sources] == [Path("/docs"), Path("/my docs")]
+        assert [source.root for source in settings.open_sources().values()] == [Path("/docs"), Path("/my docs")]
 
     @pytest.mark.parametrize("name", ["C#", "a b", "100%", "what?", "%41", "ü"])
     def test_folder_of_any_name(self, tmp_path, monkeypatch, name):
@@ -121,9 +121,8 @@ class TestPaths:
 
     def test_unknown_scheme_of_a_source(self, folder):
         """A source of a kind that nobody reads is told so, with what is known."""
-        settings = load(folder, '[[sources]]\nname = "a"\nuri = "ftp://host/x"\n')
-        with pytest.raises(ConfigurationError, match=r"'a'.*'ftp'.*Known: a path, file"):
-            settings.source_root(settings.sources[0])
+        said = fault(folder, '[[sources]]\nname = "a"\nuri = "ftp://host/x"\n')
+        assert "source 'a': unknown scheme 'ftp' in 'ftp://host/x'. Known: a path, file, s3." in said
 
 
 class TestMistakes:
@@ -142,7 +141,7 @@ class TestMistakes:
         """The same at the top; names that only the program uses are unknown there."""
         said = fault(folder, f'{key} = "x"\n')
         assert f"unknown key '{key}'" in said
-        assert "Known: chunking, data_dir, default_embedder" in said
+        assert "Known: artifact_store, chunking, data_dir, default_embedder" in said
         assert "config_file" not in said.partition("Known:")[2]
 
     def test_unknown_section(self, folder):
