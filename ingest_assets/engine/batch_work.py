@@ -64,7 +64,7 @@ class BatchWork:
     async def _load_artifacts(self, batch: Batch) -> None:
         """The artifacts of documents that only need to be built; one whose artifact is lost is to be extracted."""
         extracted = [doc for doc in batch.docs if _is_extracted(doc)]
-        found = self._artifacts.get_many([doc.artifact for doc in extracted])
+        found = await asyncio.to_thread(self._artifacts.get_many, [doc.artifact for doc in extracted])
         batch.artifacts = {doc.document_id: found[doc.artifact] for doc in extracted if doc.artifact in found}
         now = utc_now()
         lost = {
@@ -102,7 +102,7 @@ class BatchWork:
     async def _kept_artifacts(self, extractions: list[Extraction]) -> tuple[dict[str, Artifact], list[Extraction]]:
         """The artifacts stores need of unchanged documents; a document whose artifact is lost is extracted anew."""
         reused = [found.doc for found in extractions if found.unchanged and self._needs_build(found.doc)]
-        kept = self._artifacts.get_many([doc.artifact for doc in reused])
+        kept = await asyncio.to_thread(self._artifacts.get_many, [doc.artifact for doc in reused])
         lost = [doc for doc in reused if doc.artifact not in kept]
         if lost:
             begun = self._extraction.begin(lost, force=True)

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
 from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash, short_hash
 from resources.artifact_store.artifact_store import ArtifactStore
-from resources.document_source.document_source import DocumentSource, ReadError, ReadResult
+from resources.document_source.document_source import DocumentSource, ReadError
 from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
 from resources.extractor.extractor import Extractor
@@ -55,12 +56,11 @@ class ExtractionStage:
         config_parts: Mapping[str, str],
         max_file_bytes: int,
     ) -> None:
-        self._sources = sources
+        self._reading = ReadAhead(sources, max_file_bytes)
         self._pool = pool
         self._extractor = extractor
         self._artifacts = artifacts
         self._config_parts = config_parts
-        self._max_file_bytes = max_file_bytes
 
     def begin(self, docs: Sequence[DocStatus], *, force: bool) -> "BegunExtraction":
         """Start reading and parsing a group of claimed documents, in threads and child processes of their own.
@@ -84,7 +84,10 @@ class ExtractionStage:
             await self._finish(begun.extractions[document_id], outcome)
         done = [begun.extractions[doc.document_id] for doc in begun.docs]
         fresh = [extraction for extraction in done if extraction.artifact is not None]
-        keys = self._artifacts.put_many([extraction.artifact for extraction in fresh if extraction.artifact])
+        # In a thread: a bucket is waited for while the group before is reported.
+        keys = await asyncio.to_thread(
+            self._artifacts.put_many, [extraction.artifact for extraction in fresh if extraction.artifact]
+        )
         for extraction, key in zip(fresh, keys, strict=True):
             extraction.artifact_key = key
         return done
@@ -99,12 +102,10 @@ class ExtractionStage:
 
         Runs in the pool's reading thread, ahead of the parsing.
         """
-        for doc in docs:
+        for doc, read in self._reading.read_all(docs):
             extraction = found[doc.document_id] = Extraction(doc, {})
-            try:
-                read = self._read_one(doc)
-            except ReadError as error:
-                extraction.reason, extraction.error = error.reason, str(error)
+            if isinstance(read, ReadError):
+                extraction.reason, extraction.error = read.reason, str(read)
                 continue
             extraction.content_version = read.content_version
             extraction.parts = {"content": hashlib.sha256(read.content).hexdigest()[:32], **self._config_parts}
@@ -112,13 +113,6 @@ class ExtractionStage:
                 extraction.unchanged = True
                 continue
             yield doc.document_id, doc.filename, read.content
-
-    def _read_one(self, doc: DocStatus) -> ReadResult:
-        source = self._sources.get(doc.source)
-        if source is None:
-            known = ", ".join(sorted(self._sources))
-            raise ReadError(Reason.SOURCE_UNAVAILABLE, f"Its source '{doc.source}' is not configured. Known: {known}.")
-        return source.read(doc.source_uri, self._max_file_bytes)
 
     async def _finish(self, extraction: Extraction, outcome: ParsedDocument | ParseFailure) -> None:
         extraction.seconds = outcome.seconds
