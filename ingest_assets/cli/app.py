@@ -1,40 +1,18 @@
-"""`ingest`: its commands, and how a fault becomes one sentence and an exit code."""
+"""`ingest`: its commands."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.cli import inspect, work
+from ingest_assets.cli import inspect, state, work
+from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit, complain
-from ingest_assets.components import Components, UnknownNameError
-from ingest_assets.run_error import RunError
+from ingest_assets.components import Components
 from ingest_assets.scope import NoSuchPathError
-from ingest_assets.settings import ConfigurationError, load_settings
-from resources.artifact_store.artifact_store import ArtifactStoreError
-from resources.document_source.document_source import SourceError
-from resources.document_state.ingest_jobs import UnknownJobError
+from ingest_assets.settings import load_settings
 from resources.document_state.take_up import Mode
-from resources.document_state.workers import LeaseLostError
-from resources.embedder.open_embedder import UnknownEmbedderError
-from resources.extractor.open_extractor import UnknownExtractorError
-from resources.records.backend import BackendError
-from resources.records.uri import UnknownSchemeError
-from resources.store.store import StoreConfigError, StoreError
-
-_WRONG_USAGE = (
-    ConfigurationError,
-    UnknownNameError,
-    NoSuchPathError,
-    UnknownJobError,
-    UnknownEmbedderError,
-    UnknownExtractorError,
-    UnknownSchemeError,
-    StoreConfigError,
-    inspect.UnknownDocumentError,
-)
-_FAULTS = (BackendError, StoreError, ArtifactStoreError, SourceError, RunError, LeaseLostError, TimeoutError)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Turns piles of documents into searchable indexes, and knows the truth about every document.",
 )
+app.add_typer(state.app, name="state")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Paths = Annotated[
@@ -66,7 +45,7 @@ def run(
         complain("--failed goes with --mode resume.")
         raise typer.Exit(Exit.USAGE)
     chosen = Mode.RETRY_FAILED if failed else mode
-    _finish(
+    finish(
         lambda: work.run(
             Components(load_settings()),
             _paths(paths),
@@ -85,25 +64,25 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Say what `ingest run` would do to which document and why; change nothing."""
-    _finish(_with_components(lambda parts: work.plan(parts, _paths(paths), mode, as_json)))
+    finish(_with_components(lambda parts: work.plan(parts, _paths(paths), mode, as_json)))
 
 
 @app.command()
 def retry(documents: Documents, as_json: AsJson = False) -> None:
     """Try failed or skipped documents again, whatever the reason was."""
-    _finish(lambda: work.retry(Components(load_settings()), documents, as_json))
+    finish(lambda: work.retry(Components(load_settings()), documents, as_json))
 
 
 @app.command()
 def forget(source: Annotated[str, typer.Argument(help="A folder's name as a source.")]) -> None:
     """Forget a folder that became a source by being named; its documents stay as they are."""
-    _finish(_with_components(lambda parts: work.forget(parts, source)))
+    finish(_with_components(lambda parts: work.forget(parts, source)))
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
     """Count the documents by status and reason, and the stores' documents by state."""
-    _finish(_with_components(lambda parts: inspect.status(parts, as_json)))
+    finish(_with_components(lambda parts: inspect.status(parts, as_json)))
 
 
 @app.command()
@@ -114,7 +93,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show the whole record of a document."""
-    _finish(_with_components(lambda parts: inspect.show(parts, document, as_json)))
+    finish(_with_components(lambda parts: inspect.show(parts, document, as_json)))
 
 
 @app.command()
@@ -123,7 +102,7 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """List the newest jobs, or show one with what became of each document."""
-    _finish(_with_components(lambda parts: inspect.jobs(parts, job_id, as_json)))
+    finish(_with_components(lambda parts: inspect.jobs(parts, job_id, as_json)))
 
 
 @app.command()
@@ -136,7 +115,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the chunks nearest to a query."""
-    _finish(_with_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
+    finish(_with_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
 
 
 @app.command(name="dagster-home", hidden=True)
@@ -156,7 +135,7 @@ def print_dagster_home() -> None:
         typer.echo(dagster_home(settings))
         return Exit.DONE
 
-    _finish(prepare)
+    finish(prepare)
 
 
 def main() -> None:
@@ -169,25 +148,6 @@ def _paths(named: list[str] | None) -> list[str]:
     if named and not all(named):
         raise NoSuchPathError("A path is empty. Name a file or folder; `.` is the working directory.")
     return named or []
-
-
-def _finish(command: Callable[[], int]) -> NoReturn:
-    """Run a command and exit with its code; every foreseen fault becomes one sentence on stderr."""
-    try:
-        code = command()
-    except KeyboardInterrupt:
-        complain("Interrupted. What was claimed is released; `ingest run` goes on where this stopped.")
-        code = Exit.INTERRUPTED
-    except _WRONG_USAGE as error:
-        complain(str(error))
-        code = Exit.USAGE
-    except _FAULTS as error:
-        complain(str(error))
-        code = Exit.FAILED
-    except OSError as error:
-        complain(f"{error.strerror or error}: {error.filename or 'no file named'}. Nothing was lost; run it again.")
-        code = Exit.FAILED
-    raise typer.Exit(code)
 
 
 def _with_components(command: Callable[[Components], Coroutine[Any, Any, int]]) -> Callable[[], int]:

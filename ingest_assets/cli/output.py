@@ -1,7 +1,7 @@
 """How commands speak: tables and sentences for people, JSON for programs, exit codes for both."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
@@ -104,6 +104,17 @@ class ProgressWatcher(Watcher):
         """See Watcher."""
         if self._task is not None:
             self._bar.advance(self._task, n_documents)
+
+
+@contextmanager
+def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """Counts up on the terminal; nothing is shown where there is none, or with `quiet`."""
+    if quiet or not errors.is_terminal:
+        yield lambda _: None
+        return
+    with Progress(TextColumn(what), TextColumn("{task.completed:,}"), TimeElapsedColumn(), console=errors) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda n: bar.advance(task, n)
 
 
 @contextmanager

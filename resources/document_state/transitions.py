@@ -195,6 +195,16 @@ def extracted(
     )
 
 
+def extracted_elsewhere(doc: DocStatus, checkpoint: str, n_nodes: int, now: datetime) -> DocStatus:
+    """Another tool has extracted it: it counts as done, and is due in no store, for there is nothing here to build.
+
+    The claim stays until it is released. New content, or asking for a store by name, has it extracted here.
+    """
+    warning = f"Extracted by another tool (checkpoint '{checkpoint}'); its chunks are not here."
+    done = PhaseState(Status.COMPLETED, now, parts={"checkpoint": checkpoint}, run_id=doc.last_run_id)
+    return _derived(doc, now, extraction=done, due_in=(), n_chunks=n_nodes, warnings=(warning,))
+
+
 def artifact_lost(doc: DocStatus, now: datetime) -> DocStatus:
     """What extraction produced is gone: whoever has claimed it for the build extracts it again."""
     extraction = PhaseState(Status.IN_PROGRESS, now, attempts=doc.extraction.attempts, parts=doc.extraction.parts)

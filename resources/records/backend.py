@@ -28,6 +28,10 @@ class BackendCorruptError(BackendError):
     """What it holds cannot be read. Trying again cannot help."""
 
 
+class WrongOptionError(ValueError):
+    """Something was asked of a backend that it does not have."""
+
+
 class RecordTooLargeError(BackendError):
     """A record is larger than the backend can hold; nothing was written. `key` names it."""
 
@@ -41,6 +45,19 @@ class RecordBackend(ABC):
     """Compare-and-set records by kind and key. Safe for many threads and processes at once."""
 
     uri: str
+
+    async def create(self, *, shards: int | None = None) -> None:
+        """Make what records are kept in, where it is not there yet: a file, a layout, a table. Safe to repeat.
+
+        Args:
+            shards: over how many objects a kind is spread, where a backend has such.
+
+        Raises:
+            WrongOptionError: the backend has no shards, or has others already.
+        """
+        if shards is not None:
+            raise WrongOptionError(f"State store {self.uri} is not kept in shards.")
+        await self.list_kinds()
 
     async def read(self, kind: str, key: str) -> Record | None:
         """One record, or None."""

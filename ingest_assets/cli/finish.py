@@ -1,0 +1,60 @@
+"""How a command ends: every foreseen fault becomes one sentence on stderr and an exit code."""
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import typer
+
+from ingest_assets.checkpoint_import import CheckpointError
+from ingest_assets.cli.inspect import UnknownDocumentError
+from ingest_assets.cli.output import Exit, complain
+from ingest_assets.components import UnknownNameError
+from ingest_assets.run_error import RunError
+from ingest_assets.scope import NoSuchPathError
+from ingest_assets.settings import ConfigurationError
+from resources.artifact_store.artifact_store import ArtifactStoreError
+from resources.document_source.document_source import SourceError
+from resources.document_state.ingest_jobs import UnknownJobError
+from resources.document_state.workers import LeaseLostError
+from resources.embedder.open_embedder import UnknownEmbedderError
+from resources.extractor.open_extractor import UnknownExtractorError
+from resources.records.backend import BackendError, WrongOptionError
+from resources.records.copying import NothingToCopyError, TargetNotEmptyError
+from resources.records.uri import UnknownSchemeError
+from resources.store.store import StoreConfigError, StoreError
+
+_WRONG_USAGE = (
+    ConfigurationError,
+    UnknownNameError,
+    NoSuchPathError,
+    UnknownJobError,
+    UnknownEmbedderError,
+    UnknownExtractorError,
+    UnknownSchemeError,
+    WrongOptionError,
+    StoreConfigError,
+    UnknownDocumentError,
+    TargetNotEmptyError,
+    NothingToCopyError,
+    CheckpointError,
+)
+_FAULTS = (BackendError, StoreError, ArtifactStoreError, SourceError, RunError, LeaseLostError, TimeoutError)
+
+
+def finish(command: Callable[[], int]) -> NoReturn:
+    """Run a command and exit with its code."""
+    try:
+        code = command()
+    except KeyboardInterrupt:
+        complain("Interrupted. What was claimed is released; the same command goes on where this stopped.")
+        code = Exit.INTERRUPTED
+    except _WRONG_USAGE as error:
+        complain(str(error))
+        code = Exit.USAGE
+    except _FAULTS as error:
+        complain(str(error))
+        code = Exit.FAILED
+    except OSError as error:
+        complain(f"{error.strerror or error}: {error.filename or 'no file named'}. Nothing was lost; run it again.")
+        code = Exit.FAILED
+    raise typer.Exit(code)
