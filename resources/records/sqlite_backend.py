@@ -4,16 +4,15 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from resources.records import sqlite_queries as sql
 from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError, RecordBackend
+from resources.records.microseconds import from_micros, to_micros
 from resources.records.record import DueKey, OpenKey, Record, Stamp, Write
 from resources.sqlite_file import NewerFormatError, SqliteFile
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _BEFORE_EVERYTHING = -(1 << 63)
 
 
@@ -61,10 +60,10 @@ class SqliteBackend(RecordBackend):
         return [OpenKey(key, label) for key, label in rows]
 
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
-        start = (_micros(after.due_at), after.key) if after else (_BEFORE_EVERYTHING, "")
+        start = (to_micros(after.due_at), after.key) if after else (_BEFORE_EVERYTHING, "")
         with self._errors():
-            rows = self._file.connection.execute(sql.LIST_DUE, (kind, _micros(now), *start, limit)).fetchall()
-        return [DueKey(_moment(due), key) for due, key in rows]
+            rows = self._file.connection.execute(sql.LIST_DUE, (kind, to_micros(now), *start, limit)).fetchall()
+        return [DueKey(from_micros(due), key) for due, key in rows]
 
     async def _list_kinds(self) -> list[str]:
         with self._errors():
@@ -95,7 +94,7 @@ class SqliteBackend(RecordBackend):
 
 def _write_one(connection: sqlite3.Connection, kind: str, write: Write, stamp: Stamp) -> bool:
     seen = write.expected
-    due = _micros(write.due_at) if write.due_at else None
+    due = to_micros(write.due_at) if write.due_at else None
     new = (stamp.version, stamp.write_id, due, write.label, int(write.open))
     if write.value is None:
         if seen is None:
@@ -110,13 +109,5 @@ def _write_one(connection: sqlite3.Connection, kind: str, write: Write, stamp: S
 
 def _record(row: tuple[str, bytes, int, str, int | None, str, int]) -> Record:
     key, value, version, write_id, due_at, label, is_open = row
-    due = None if due_at is None else _moment(due_at)
+    due = None if due_at is None else from_micros(due_at)
     return Record(key, value, Stamp(version, write_id), due, label, bool(is_open))
-
-
-def _micros(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def _moment(micros: int) -> datetime:
-    return _EPOCH + micros * _MICROSECOND
