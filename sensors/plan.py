@@ -190,7 +190,6 @@ class Discovery:
                 back.append(key)
             elif doc.claim is not None:
                 result.n_busy += 1
-                found.agree(item.source_uri, "")
             elif doc.presence is Presence.PRESENT and doc.content_version == item.content_version:
                 result.n_unchanged += 1
                 found.agree(item.source_uri, item.content_version)
@@ -203,7 +202,6 @@ class Discovery:
         for (new, old), stored in zip(writes, await self._write(listing, writes), strict=True):
             if stored is None:
                 result.n_busy += 1
-                found.agree(new.source_uri, "")
                 continue
             found.agree(new.source_uri, new.content_version)
             (result.new if old is None else result.changed).append(new.document_id)

@@ -1,0 +1,363 @@
+"""Which snapshot is believed: the one the state names, and none for longer than a day."""
+
+import shutil
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+
+from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.document_source.local_source import LocalSource
+from resources.document_state import transitions
+from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.model import Presence
+from resources.records.memory_backend import MemoryBackend
+from resources.records.record import Write
+from resources.records.sqlite_backend import SqliteBackend
+from sensors.listing import KIND, Listings
+from sensors.listing_snapshot import ListingSnapshots
+from sensors.plan import Discovery
+from tests.discovery.pile import Pile
+
+
+def asked(pile: Pile) -> Counter[str]:
+    """What the state is asked from now on."""
+    calls: Counter[str] = Counter()
+
+    def counted(name, operation):
+        async def ask(*arguments):
+            calls[name] += 1
+            return await operation(*arguments)
+
+        return ask
+
+    for name in ("_read", "_write", "_list", "_list_keys", "_list_due", "_count_labels"):
+        setattr(pile.backend, name, counted(name, getattr(pile.backend, name)))
+    return calls
+
+
+def in_hours(hours: float):
+    """A clock that is ahead."""
+    return lambda: utc_now() + timedelta(hours=hours)
+
+
+class TestBelieved:
+    @pytest.mark.parametrize("n_documents", [1, 300])
+    async def test_a_quiet_discovery_asks_the_state_once(self, pile, n_documents):
+        """If nothing changed, one record is read, however many documents there are."""
+        pile.put(*(f"{i}.md" for i in range(n_documents)))
+        await pile.run()
+        calls = asked(pile)
+        assert (await pile.run()).n_unchanged == n_documents
+        assert calls == {"_read": 1}
+
+    @pytest.mark.parametrize("n_documents", [10, 300])
+    async def test_changes_cost_what_they_are(self, pile, n_documents):
+        """One new, one changed and one gone cost the same among ten documents and among hundreds."""
+        pile.put(*(f"{i}.md" for i in range(n_documents)))
+        await pile.run()
+        pile.put("new.md")
+        pile.put("1.md", text="other")
+        pile.remove("2.md")
+        calls = asked(pile)
+        found = await pile.run()
+        assert (len(found.new), len(found.changed), len(found.vanished)) == (1, 1, 1)
+        assert calls == {"_read": 4, "_write": 4}
+
+    async def test_busy_documents_alone_are_looked_at_again(self, pile):
+        """A change that had to wait costs a look at that document, and no snapshot each time."""
+        pile.put("busy.md", "other.md")
+        await pile.run()
+        await pile.claim("busy.md")
+        pile.put("busy.md", text="other")
+        await pile.run()
+        calls = asked(pile)
+        assert (await pile.run()).n_busy == 1
+        assert calls == {"_read": 2}
+
+    async def test_only_the_source_that_is_listed(self, pile):
+        """Documents of other sources are neither entries nor vanished."""
+        other = pile.root.with_name("others")
+        other.mkdir()
+        (other / "x.md").write_text("x")
+        listings = Listings(pile.artifacts, pile.backend)
+        elsewhere = Discovery(LocalSource("others", other, "default"), pile.state, listings, ["s"], 0.5)
+        await elsewhere.run(pile.partitions, utc_now)
+        pile.put("a.md")
+        assert len((await pile.run()).new) == 1
+        assert list(await pile.snapshot()) == ["docs:a.md"]
+        found = await elsewhere.run(pile.partitions, utc_now)
+        assert (found.n_unchanged, found.vanished) == (1, [])
+
+
+class TestNotBelieved:
+    @pytest.mark.parametrize("damage", ["empty", "junk", "half", "a bit", "another's"])
+    async def test_lost_snapshot(self, pile, damage):
+        """A snapshot that is lost or damaged costs a look at every record, changes none, and hides nothing."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        whole = pile.artifacts.read_hint("listing/docs")
+        damaged = {
+            "empty": b"",
+            "junk": b"junk",
+            "half": whole[: len(whole) // 2],
+            "a bit": whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:],
+        }
+        if damage in damaged:
+            pile.artifacts.write_hint("listing/docs", damaged[damage])
+        else:
+            ListingSnapshots(pile.artifacts).write("docs", "another", {})
+        before = await pile.doc("a.md")
+        pile.remove("b.md")
+        found = await pile.run()
+        assert (found.new, found.changed, found.vanished, found.n_unchanged) == ([], [], pile.ids("b.md"), 1)
+        assert await pile.doc("a.md") == before
+        await pile.check_snapshot()
+        assert list(await pile.snapshot()) == ["docs:a.md"]
+
+    async def test_lost_artifacts(self, pile, tmp_path):
+        """An artifact store that is new knows no snapshot, and what vanished is found all the same."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        pile.artifacts = SqliteArtifactStore(tmp_path / "new.db")
+        pile.remove("b.md")
+        assert (await pile.run()).vanished == pile.ids("b.md")
+
+    async def test_older_artifacts(self, pile):
+        """A snapshot that came back from a backup is not the one that the state names."""
+        pile.put("a.md")
+        await pile.run()
+        older = pile.artifacts.read_hint("listing/docs")
+        pile.put("b.md")
+        await pile.run()
+        pile.artifacts.write_hint("listing/docs", older)
+        pile.remove("b.md")
+        assert (await pile.run()).vanished == pile.ids("b.md")
+
+    async def test_older_state(self, tmp_path):
+        """A state restored from a backup knows older content than the snapshot does: all of it is found again."""
+        pile = Pile(tmp_path, SqliteBackend(tmp_path / "state.db"))
+        pile.put("changed.md", "back.md", "same.md")
+        await pile.run()
+        pile.remove("back.md")
+        await pile.run()
+        await pile.backend.close()
+        shutil.copy(tmp_path / "state.db", tmp_path / "backup.db")
+        pile.use(SqliteBackend(tmp_path / "state.db"))
+        pile.put("changed.md", text="other")
+        pile.put("new.md", "back.md")
+        await pile.run()
+        await pile.backend.close()
+        pile.use(SqliteBackend(tmp_path / "backup.db"))
+        assert (await pile.doc("back.md")).presence is Presence.VANISHED
+        found = await pile.run()
+        assert found.new == pile.ids("new.md")
+        assert sorted(found.changed) == sorted(pile.ids("changed.md", "back.md"))
+        await pile.check_truth()
+        await pile.check_snapshot()
+        await pile.backend.close()
+
+    async def test_another_state(self, pile):
+        """Two states in turn with the same artifacts: each has its own truth, whatever snapshot the other left."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        first, second = pile.backend, MemoryBackend()
+        pile.use(second)
+        assert len((await pile.run()).new) == 2
+        pile.remove("b.md")
+        await pile.run()
+        pile.use(first)
+        assert (await pile.run()).vanished == pile.ids("b.md")
+        pile.put("b.md")
+        await pile.run()
+        pile.use(second)
+        assert (await pile.run()).changed == pile.ids("b.md")
+        await pile.check_truth()
+
+    async def test_another_organisation(self, pile):
+        """The same files under another organisation are other documents: new, and the snapshot says nothing of them."""
+        pile.put("a.md")
+        await pile.run()
+        pile.source = LocalSource("docs", pile.root, "another")
+        found = await pile.run()
+        assert (len(found.new), found.n_unchanged) == (1, 0)
+        assert found.new != pile.ids("a.md")
+        pile.source = LocalSource("docs", pile.root, "default")
+        found = await pile.run()
+        assert (found.new, found.vanished, found.n_unchanged) == ([], [], 1)
+
+    async def test_a_record_nobody_can_read(self, pile):
+        """What another version wrote about a listing confirms nothing, and is replaced."""
+        pile.put("a.md")
+        await pile.run()
+        found = await pile.backend.read(KIND, "docs")
+        await pile.backend.compare_and_set(KIND, [Write("docs", b"[]", found.stamp)])
+        assert (await pile.run()).n_unchanged == 1
+        assert await pile.snapshot() is not None
+
+    async def test_a_source_that_fails_then(self, pile):
+        """Every record is looked at once, not at each listing that fails."""
+        pile.put("a.md")
+        await pile.run()
+        pile.artifacts.write_hint("listing/docs", b"")
+        hidden = pile.root.rename(pile.root.with_name("unmounted"))
+        with pytest.raises(Exception, match="does not exist"):
+            await pile.run()
+        calls = asked(pile)
+        with pytest.raises(Exception, match="does not exist"):
+            await pile.run()
+        assert calls == {"_read": 1}
+        hidden.rename(pile.root)
+        assert (await pile.run()).n_unchanged == 1
+
+    async def test_below_a_prefix(self, pile):
+        """A discovery below a prefix confirms entries for the whole source."""
+        pile.put("a/1.md", "b/2.md")
+        await pile.run()
+        pile.artifacts.write_hint("listing/docs", b"")
+        pile.put("a/3.md")
+        pile.remove("b/2.md")
+        found = await pile.run(prefix=b"a")
+        assert (found.new, found.vanished) == (pile.ids("a/3.md"), [])
+        await pile.check_snapshot()
+        assert (await pile.run()).vanished == pile.ids("b/2.md")
+
+    async def test_preview(self, pile):
+        """A preview without a snapshot asks the records, and leaves everything as it is."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        pile.artifacts.write_hint("listing/docs", b"")
+        pile.remove("b.md")
+        calls = asked(pile)
+        assert (await pile.discovery().preview())[0] == [("docs:b.md", "vanished")]
+        assert not calls["_write"]
+        assert pile.artifacts.read_hint("listing/docs") == b""
+
+
+class TestDaily:
+    async def lose(self, pile: Pile, key: str) -> None:
+        """A record disappears, by no doing of ours."""
+        doc = await pile.state.get_status(*pile.ids(key))
+        found = await pile.backend.read("document", doc.document_id)
+        await pile.backend.compare_and_set("document", [Write(doc.document_id, None, found.stamp)])
+
+    @pytest.mark.parametrize(("hours", "due"), [(0, False), (23, False), (25, True), (-1, False), (-25, True)])
+    async def test_every_record_is_compared_once_a_day(self, pile, hours, due):
+        """A day after the last time, or with a clock that is a day off, what the records lack is found."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        await self.lose(pile, "a.md")
+        found = await pile.run(clock=in_hours(hours))
+        assert found.new == (pile.ids("a.md") if due else [])
+        calls = asked(pile)
+        await pile.run(clock=in_hours(hours))
+        assert not calls["_list"]
+
+    async def test_changes_do_not_put_it_off(self, pile):
+        """Discoveries that find changes keep the time of the last full one."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        pile.put("c.md")
+        await pile.run(clock=in_hours(20))
+        await self.lose(pile, "a.md")
+        pile.put("d.md")
+        found = await pile.run(clock=in_hours(25))
+        assert sorted(found.new) == sorted(pile.ids("a.md", "d.md"))
+
+    async def test_as_often_as_it_is_told(self, pile):
+        """The time between two is a setting."""
+        pile.put("a.md")
+        await pile.run()
+        await self.lose(pile, "a.md")
+        hourly = Listings(pile.artifacts, pile.backend, timedelta(hours=1))
+        discovery = Discovery(pile.source, pile.state, hourly, ["s"], 0.5)
+        assert (await discovery.run(pile.partitions, in_hours(0.9))).new == []
+        assert (await discovery.run(pile.partitions, in_hours(1.1))).new == pile.ids("a.md")
+
+
+class TestLookedAtAgain:
+    """Whatever a record disagreed in is compared with it again, even if the listing is as it was before."""
+
+    async def publish(self, pile: Pile, key: str) -> None:
+        """A worker reads a file and publishes the version it read."""
+        if (await pile.doc(key)).claim is None:
+            await pile.claim(key)
+        [listed] = pile.source.list_objects(key.encode())
+        await pile.change(
+            key,
+            lambda doc: transitions.released(
+                transitions.content_changed(doc, listed.content_version, 1, ("s",), utc_now()), utc_now()
+            ),
+        )
+
+    async def test_changed_while_busy_and_back(self, pile):
+        """What a worker read in between is not taken for what is there now."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        await pile.claim("a.md")
+        pile.hide("a.md")
+        pile.put("a.md", text="other")
+        await pile.run()
+        await self.publish(pile, "a.md")
+        pile.bring_back("a.md")
+        assert (await pile.run()).changed == pile.ids("a.md")
+
+    async def test_changed_beyond_the_limit_and_back(self, pile):
+        """The same for a change that one discovery had no room for."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        pile.hide("a.md")
+        pile.put("a.md", text="other")
+        pile.put(*(f"{i}.md" for i in range(4)))
+        whole = list(pile.source.list_objects())
+        pile.source.list_objects = lambda prefix=b"": iter(sorted(whole, key=lambda item: item.source_uri))
+        assert (await pile.run(limit=4)).truncated
+        assert (await pile.doc("a.md")).content_version != {i.source_uri: i.content_version for i in whole}["docs:a.md"]
+        del pile.source.list_objects
+        await self.publish(pile, "a.md")
+        pile.bring_back("a.md")
+        assert (await pile.run()).changed == pile.ids("a.md")
+
+    @pytest.mark.parametrize("back", [False, True])
+    async def test_claimed_while_it_vanishes(self, pile, back):
+        """What somebody took before it could be marked as vanished stays known, and is looked at again."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        pile.hide("a.md")
+
+        class Faster(RecordDocumentStateStore):
+            async def set_many(self, changes):
+                await pile.claim("a.md")
+                return await super().set_many(changes)
+
+        listings = Listings(pile.artifacts, pile.backend)
+        found = await Discovery(pile.source, Faster(pile.backend), listings, ("s",), 0.5).run(pile.partitions, utc_now)
+        assert (found.vanished, found.n_busy) == ([], 1)
+        await pile.check_snapshot()
+        assert (await pile.snapshot())["docs:a.md"] == ""
+        await pile.change("a.md", lambda doc: transitions.released(doc, utc_now()))
+        if back:
+            pile.bring_back("a.md")
+        found = await pile.run()
+        assert found.vanished == ([] if back else pile.ids("a.md"))
+        await pile.check_truth()
+
+    async def test_what_is_gone_for_good_is_forgotten(self, pile):
+        """An entry whose record is present no more goes, and is not looked at for ever."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        await pile.change("a.md", lambda doc: transitions.vanished(doc, utc_now()))
+        pile.remove("a.md")
+        assert (await pile.run()).vanished == []
+        assert list(await pile.snapshot()) == ["docs:b.md"]
+
+    async def test_a_version_a_worker_published(self, pile):
+        """Once a record agrees with the listing again, it is not looked at any more."""
+        pile.put("a.md")
+        await pile.run()
+        pile.put("a.md", text="other")
+        await self.publish(pile, "a.md")
+        assert (await pile.run()).n_unchanged == 1
+        calls = asked(pile)
+        assert (await pile.run()).n_unchanged == 1
+        assert calls == {"_read": 1}
