@@ -18,6 +18,7 @@ _THROTTLED = frozenset(
     {
         "SlowDown", "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "TooManyRequests",
         "ProvisionedThroughputExceededException", "RequestLimitExceeded", "LimitExceededException", "503",
+        "TransactionConflictException",
     }
 )  # fmt: skip
 _DENIED = frozenset({"AccessDenied", "AccessDeniedException", "AllAccessDisabled", "UnauthorizedOperation", "403"})
@@ -43,6 +44,7 @@ class Trouble(msgspec.Struct, frozen=True):
         status: the HTTP status; 0 if there was no answer.
         code: the service's name for it; "" if there was no answer.
         denied: we are known there, and may not do this.
+        throttled: it was too much at once.
     """
 
     message: str
@@ -50,6 +52,7 @@ class Trouble(msgspec.Struct, frozen=True):
     status: int = 0
     code: str = ""
     denied: bool = False
+    throttled: bool = False
 
 
 def trouble_of(error: ClientError | BotoCoreError) -> Trouble:
@@ -59,7 +62,7 @@ def trouble_of(error: ClientError | BotoCoreError) -> Trouble:
     code = str(error.response.get("Error", {}).get("Code", ""))
     status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     doing = error.operation_name
-    can_heal = False
+    can_heal = throttled = False
     if code in _CREDENTIALS:
         message = f"{doing}: the credentials are refused ({code}). Check what boto3 is given."
     elif code in _DENIED:
@@ -67,12 +70,13 @@ def trouble_of(error: ClientError | BotoCoreError) -> Trouble:
     elif code == "NoSuchBucket":
         message = "The bucket does not exist. Create it, or correct the name."
     elif code in _THROTTLED or status == _UNAVAILABLE:
-        message, can_heal = f"{doing} is throttled ({code}). Trying again later can help.", True
+        message = f"{doing} is throttled ({code}). Trying again later can help."
+        can_heal = throttled = True
     elif status >= _SERVER_ERROR or code in _FAILED_THERE:
         message, can_heal = f"{doing}: the server failed ({code}). Trying again later can help.", True
     else:
         message = f"{doing} failed: {code}{_said(error)}."
-    return Trouble(message, can_heal, status, code, denied=code in _DENIED)
+    return Trouble(message, can_heal, status, code, denied=code in _DENIED, throttled=throttled)
 
 
 def _without_answer(error: BotoCoreError) -> Trouble:
