@@ -39,6 +39,7 @@ async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> 
     parts = await parts_of(components, paths, remember=False)
     planned: dict[str, Planned] = {}
     errors: list[str] = []
+    n_listed = 0
     if mode is not Mode.RETRY_FAILED:
         for part in parts:
             try:
@@ -48,20 +49,20 @@ async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> 
                 continue
             if doubts.vanished_refused or doubts.incomplete:
                 errors.append(describe(doubts))
+            n_listed += doubts.n_unchanged
             for uri, why in found:
                 gone = why == "vanished"
                 key = discovery_of(components, part.source).id_of(uri)
                 action = Action.REMOVE if gone else Action.EXTRACT
                 planned[key] = Planned(key, uri, shown_key(uri), action, why)
-    selected = await select(components, parts, mode, utc_now(), whole=not paths)
+    known = None if errors or mode is Mode.RETRY_FAILED else n_listed
+    selected = await select(components, parts, mode, utc_now(), whole=not paths, n_listed=known)
     for key, doc in (await components.state.get_many(selected.document_ids)).items():
         needed = action_for(doc)
         if key not in planned and needed is not None:
             planned[key] = Planned(key, doc.source_uri, shown_key(doc.source_uri), needed, _why(doc))
     documents = sorted(planned.values(), key=lambda item: item.source_uri)
-    known = sum(item.why in ("changed", "vanished") for item in documents)
-    n_unchanged = max(0, selected.n_unchanged - known)
-    return Forecast(documents, n_unchanged, selected.n_busy, errors)
+    return Forecast(documents, selected.n_unchanged, selected.n_busy, errors)
 
 
 def _why(doc: DocStatus) -> str:

@@ -99,7 +99,16 @@ class Request:
         errors: list[str] = []
         if self._mode is not Mode.RETRY_FAILED:
             discovered, errors = await self._discover(parts, accept_vanished=accept_vanished)
-        selected = await select(self._components, parts, self._mode, utc_now(), whole=not paths, force=force)
+        selected = await select(
+            self._components,
+            parts,
+            self._mode,
+            utc_now(),
+            whole=not paths,
+            n_listed=None if errors or self._mode is Mode.RETRY_FAILED else discovered.n_listed,
+            fresh=[*discovered.new, *discovered.changed, *discovered.vanished],
+            force=force,
+        )
         return Outcome(selected, discovered, tuple(errors), force)
 
     def _do(self, outcome: Outcome) -> Outcome:

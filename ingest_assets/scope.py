@@ -1,7 +1,7 @@
 """What a command is about: every source, or just what some paths name."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from ingest_assets.components import Components
 from resources.document_source.document_ids import source_uri
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource
+from resources.document_state.label import DocumentLabel
 from resources.document_state.model import DocStatus, Presence, Status
 from resources.document_state.take_up import Mode, is_taken_up
 
-_PAGE = 2_000
 _ALL = 10_000_000
 
 
@@ -64,9 +64,17 @@ async def parts_of(components: Components, paths: Sequence[str], *, remember: bo
 
 
 async def select(
-    components: Components, parts: Sequence[Part], mode: Mode, now: datetime, *, whole: bool, force: bool = False
+    components: Components,
+    parts: Sequence[Part],
+    mode: Mode,
+    now: datetime,
+    *,
+    whole: bool,
+    n_listed: int | None = None,
+    fresh: Sequence[str] = (),
+    force: bool = False,
 ) -> Selected:
-    """Which documents of some parts a request of this mode works on.
+    """Which documents of some parts a request of this mode works on. Costs what is open, not what there is.
 
     Args:
         components: for the state.
@@ -74,41 +82,56 @@ async def select(
         mode: which request.
         now: the time.
         whole: the parts are everything there is, so nothing needs to be read to see where a document lies.
-        force: every document that is present and free.
+        n_listed: how many objects the parts have; None: it is not known.
+        fresh: ids that a listing has just made due; an index that lags does not know them yet.
+        force: every document that is present and free. This one does cost what there is.
     """
-    counts = await components.state.counts()
-    if force:
-        candidates = await components.state.list_ids(
-            lambda label: label.presence is Presence.PRESENT and not label.claimed
-        )
-    elif mode is Mode.RETRY_FAILED:
-        candidates = await components.state.list_ids(
-            lambda label: (
-                label.presence is Presence.PRESENT
-                and not label.claimed
-                and Status.FAILED in (label.extraction, label.build)
-            )
-        )
-    else:
-        candidates = await components.state.list_due(now, _ALL)
+    state = components.state
+    labels = await state.open_labels()
     if whole:
-        n_known = sum(n for label, n in counts.items() if label.presence is not Presence.DELETED)
-        n_busy = sum(n for label, n in counts.items() if label.claimed)
-        n_failed = sum(n for label, n in counts.items() if Status.FAILED in (label.extraction, label.build))
-        return Selected(candidates, max(0, n_known - len(candidates) - n_busy), n_busy, n_failed)
-    chosen: list[str] = []
-    n_known = n_busy = n_failed = 0
+        open_docs = dict(labels)
+        candidates = await state.list_due(now, _ALL)
+    else:
+        docs = await _open_in(components, parts, labels)
+        open_docs = {key: labels[key] for key in docs}
+        candidates = [key for key, doc in docs.items() if is_taken_up(doc, mode, now)]
+    if force:
+        candidates = [doc.document_id async for doc in _free_in(components, parts)]
+    elif mode is Mode.RETRY_FAILED:
+        candidates = [key for key, label in open_docs.items() if _has_failed(label) and not label.claimed]
+    known = set(candidates)
+    candidates += [key for key in fresh if key not in known]
+    n_busy = sum(label.claimed for label in open_docs.values())
+    n_failed = sum(_has_failed(label) for label in open_docs.values())
+    gone = {key for key, label in open_docs.items() if label.presence is not Presence.PRESENT}
+    if n_listed is None and whole and mode is not Mode.RETRY_FAILED:
+        n_listed = sum(n for label, n in (await state.counts()).items() if label.presence is Presence.PRESENT)
+    n_unchanged = (n_listed or 0) - n_busy - sum(key not in gone for key in candidates)
+    return Selected(candidates, max(0, n_unchanged), n_busy, n_failed)
+
+
+async def _open_in(
+    components: Components, parts: Sequence[Part], labels: Mapping[str, DocumentLabel]
+) -> dict[str, DocStatus]:
+    """The open documents that lie in some parts."""
     names = {part.source.name for part in parts}
-    async for doc in components.state.iter_statuses(lambda label: label.source in names):
-        if not any(part.contains(doc) for part in parts):
-            continue
-        n_known += doc.presence is not Presence.DELETED
-        n_busy += doc.claim is not None
-        n_failed += Status.FAILED in (doc.extraction.status, doc.build.status)
-        forced = force and doc.presence is Presence.PRESENT and doc.claim is None
-        if forced or is_taken_up(doc, mode, now):
-            chosen.append(doc.document_id)
-    return Selected(chosen, max(0, n_known - len(chosen) - n_busy), n_busy, n_failed)
+    docs = await components.state.get_many([key for key, label in labels.items() if label.source in names])
+    return {key: doc for key, doc in docs.items() if any(part.contains(doc) for part in parts)}
+
+
+async def _free_in(components: Components, parts: Sequence[Part]) -> AsyncIterator[DocStatus]:
+    """Every present document of some parts that nobody holds."""
+    names = {part.source.name for part in parts}
+    present = components.state.iter_statuses(
+        lambda label: label.source in names and label.presence is Presence.PRESENT and not label.claimed
+    )
+    async for doc in present:
+        if any(part.contains(doc) for part in parts):
+            yield doc
+
+
+def _has_failed(label: DocumentLabel) -> bool:
+    return label.presence is Presence.PRESENT and Status.FAILED in (label.extraction, label.build)
 
 
 async def _part_of(components: Components, sources: dict[str, DocumentSource], path: str, *, remember: bool) -> Part:

@@ -56,6 +56,11 @@ class Discovered(msgspec.Struct):
     truncated: bool = False
     incomplete: str = ""
 
+    @property
+    def n_listed(self) -> int:
+        """How many objects were listed and looked at."""
+        return self.n_unchanged + len(self.new) + len(self.changed) + self.n_busy
+
 
 class Discovery:
     """Lists one source and brings the records up to it."""

@@ -66,11 +66,22 @@ class DocumentStateStore(ABC):
         """The ids in an order in which neighbours are cheap to write together."""
 
     @abstractmethod
-    async def list_open(self, where: LabelFilter) -> list[str]:
-        """Ids of documents with something still to become of them whose label passes, ascending.
+    async def open_labels(self) -> Mapping[str, DocumentLabel]:
+        """The documents with something still to become of them, by ascending id, with their labels.
 
         Costs what is open, however many documents there are. A hint where the backend's index lags.
         """
+
+    async def list_open(self, where: LabelFilter) -> list[str]:
+        """Ids of the open documents whose label passes, ascending."""
+        passes: dict[int, bool] = {}  # documents by the thousand share a label
+        found = []
+        for document_id, label in (await self.open_labels()).items():
+            if id(label) not in passes:
+                passes[id(label)] = where(label)
+            if passes[id(label)]:
+                found.append(document_id)
+        return found
 
     @abstractmethod
     async def counts(self) -> Mapping[DocumentLabel, int]:
@@ -147,15 +158,15 @@ class RecordDocumentStateStore(DocumentStateStore):
         """See DocumentStateStore."""
         return self._backend.in_parts(KIND, document_ids)
 
-    async def list_open(self, where: LabelFilter) -> list[str]:
+    async def open_labels(self) -> Mapping[str, DocumentLabel]:
         """See DocumentStateStore."""
-        passes: dict[str, bool] = {}  # documents by the thousand share a label
-        found = []
+        labels: dict[str, DocumentLabel] = {}
+        found = {}
         for record in await self._backend.list_open(KIND):
-            if record.label not in passes:
-                passes[record.label] = where(read_label(record.label))
-            if passes[record.label]:
-                found.append(record.key)
+            label = labels.get(record.label)
+            if label is None:
+                label = labels[record.label] = read_label(record.label)
+            found[record.key] = label
         return found
 
     async def counts(self) -> Mapping[DocumentLabel, int]:
