@@ -4,6 +4,8 @@
 |---|---|---|
 | `memory://` | a dict | tests |
 | `sqlite:///relative/or//absolute/path` | one SQLite file | one machine, many processes; the default |
+| `s3://bucket/prefix` | JSON lines in a bucket | many machines, and only a bucket; up to about 100,000 documents |
+| `dynamodb://table` | one item a record | many machines, a million documents and more |
 
 Characters a URI gives a meaning (`?`, `#`, `%`) are percent-encoded in a path.
 """
@@ -51,4 +53,31 @@ def _open_sqlite(uri: str, base: Path) -> RecordBackend:
     return SqliteBackend(base / unquote(parts.path[1:]))
 
 
-_OPENERS: dict[str, Callable[[str, Path], RecordBackend]] = {"memory": _open_memory, "sqlite": _open_sqlite}
+def _open_s3(uri: str, base: Path) -> RecordBackend:
+    from resources.aws.location import parse_location
+    from resources.records.s3.s3_backend import S3Backend
+
+    del base
+    try:
+        return S3Backend(parse_location(uri, takes_prefix=True))
+    except ValueError as error:
+        raise UnknownSchemeError(str(error)) from error
+
+
+def _open_dynamodb(uri: str, base: Path) -> RecordBackend:
+    from resources.aws.location import parse_location
+    from resources.records.dynamodb.dynamodb_backend import DynamoDbBackend
+
+    del base
+    try:
+        return DynamoDbBackend(parse_location(uri, takes_prefix=False))
+    except ValueError as error:
+        raise UnknownSchemeError(str(error)) from error
+
+
+_OPENERS: dict[str, Callable[[str, Path], RecordBackend]] = {
+    "memory": _open_memory,
+    "sqlite": _open_sqlite,
+    "s3": _open_s3,
+    "dynamodb": _open_dynamodb,
+}
