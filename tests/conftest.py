@@ -1,0 +1,3 @@
+"""What every test package sees."""
+
+pytest_plugins = ["tests.servers.fixtures"]

@@ -1,0 +1,41 @@
+"""Clients of the servers under test, with the one pair of credentials that every server here accepts."""
+
+from typing import Any
+
+# DynamoDB Local takes letters and digits only.
+ACCESS_KEY = "AKIATESTS"
+SECRET_KEY = "teststeststests"
+REGION = "us-east-1"
+
+
+def s3_client(url: str, attempts: int = 1) -> Any:
+    """A client of the S3 at `url` that sends a request at most `attempts` times."""
+    return _client("s3", url, attempts)
+
+
+def dynamodb_client(url: str, attempts: int = 1) -> Any:
+    """A client of the DynamoDB at `url` that sends a request at most `attempts` times."""
+    return _client("dynamodb", url, attempts)
+
+
+def _client(service: str, url: str, attempts: int) -> Any:
+    """Path-style addresses, since no name server knows the buckets of a loopback host."""
+    import boto3
+    from botocore.config import Config
+
+    config = Config(
+        retries={"mode": "standard", "total_max_attempts": attempts},
+        s3={"addressing_style": "path"},
+        max_pool_connections=32,
+        connect_timeout=5,
+        read_timeout=30,
+        proxies={},
+    )
+    return boto3.session.Session().client(
+        service,
+        endpoint_url=url,
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=SECRET_KEY,
+        region_name=REGION,
+        config=config,
+    )
