@@ -9,10 +9,10 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_DEV := $(VENV)/.setup-dev
 
-.PHONY: help ingest dev test check bench bench-peers lock clean
+.PHONY: help ingest dev test test-servers planted-bugs check bench bench-peers lock clean
 
 help:  ## Show the targets.
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 ingest: $(SETUP)  ## Ingest samples/ (or DOCS=path) and search in the result.
 	@$(BIN)/ingest run $(if $(DOCS),"$(DOCS)") || [ $$? -eq 1 ]
@@ -26,7 +26,13 @@ dev: $(SETUP)  ## Open the Dagster UI with its daemon; the sensors are on.
 		exec $(BIN)/dagster dev -w workspace.yaml
 
 test: $(SETUP_DEV)  ## Run the tests.
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not servers"
+
+test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: SeaweedFS and DynamoDB Local.
+	$(BIN)/python -m pytest -m servers
+
+planted-bugs: $(SETUP_DEV)  ## Plant ten bugs one at a time; each must be caught.
+	$(BIN)/python -m tests.planted_bugs
 
 check: $(SETUP_DEV)  ## Format, lint, types, import rules, and whether Dagster loads the definitions.
 	$(BIN)/ruff format --check .

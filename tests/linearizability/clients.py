@@ -64,7 +64,7 @@ class Client:
         """Become a worker, or a new one."""
         registered = None
         while registered is None:
-            with contextlib.suppress(BackendUnavailableError):
+            with contextlib.suppress(BackendUnavailableError, LeaseLostError):
                 registered = await Worker.register(self._backend, f"run {self._number}", NOW)
         self._worker = registered
 
