@@ -112,7 +112,7 @@ class Workshop:
     def __init__(self, folder: Path, backend: RecordBackend, pool: CountingPool) -> None:
         self.folder = folder
         self.root = folder / "documents"
-        self.root.mkdir()
+        self.root.mkdir(exist_ok=True)
         self.backend = backend
         self.pool = pool
         self.state = RecordDocumentStateStore(backend)

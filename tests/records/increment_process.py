@@ -5,13 +5,20 @@ from pathlib import Path
 
 from resources.records.record import Write
 from resources.records.sqlite_backend import SqliteBackend
+from resources.records.uri import open_backend
 from tests.records.contract import KIND, increment
 
 
-def increment_many(path: Path, start, times: int) -> None:
-    """Open the file at the same moment as the others, then add to one number."""
-    start.wait()
-    asyncio.run(increment(SqliteBackend(path), "n", times))
+def increment_many(uri: str, together, times: int) -> None:
+    """Open the records at the same moment as the others, then add to one number."""
+
+    async def go() -> None:
+        together.wait()
+        backend = open_backend(uri, Path("/"))
+        await increment(backend, "n", times)
+        await backend.close()
+
+    asyncio.run(go())
 
 
 def write_for_ever(path: Path, started) -> None:

@@ -1,6 +1,5 @@
 """The SQLite backend: the contract, and what is its own: its file, its processes, its crashes."""
 
-import multiprocessing
 import os
 import sqlite3
 import stat
@@ -14,9 +13,8 @@ from resources.records.record import Stamp, Write
 from resources.records.sqlite_backend import SqliteBackend
 from resources.records.sqlite_queries import MIGRATIONS
 from tests.records.contract import KIND, MICROSECOND, NOW, RecordBackendContract, listed, put
-from tests.records.increment_process import increment_many, write_for_ever
-
-SPAWN = multiprocessing.get_context("spawn")
+from tests.records.increment_process import write_for_ever
+from tests.records.processes_contract import SPAWN, ManyProcessesContract
 
 
 class LosingSqlite(SqliteBackend):
@@ -196,20 +194,14 @@ class TestErrors:
             await SqliteBackend(tmp_path / "file" / "state.db").read(KIND, "a")
 
 
-class TestProcesses:
-    def test_many_processes_lose_no_change(self, path):
-        """Four processes that open one new file at once and add 100 each to one number make 400."""
-        start = SPAWN.Event()
-        processes = [SPAWN.Process(target=increment_many, args=(path, start, 100)) for _ in range(4)]
-        for process in processes:
-            process.start()
-        time.sleep(1)
-        start.set()
-        for process in processes:
-            process.join(60)
-            assert process.exitcode == 0
-        assert raw(path, "SELECT value, version FROM records") == [(b"400", 400)]
+class TestManyProcesses(ManyProcessesContract):
+    @pytest.fixture
+    def uri(self, path) -> str:
+        """A new file."""
+        return f"sqlite:///{path}"
 
+
+class TestProcesses:
     def test_killed_writer_leaves_whole_calls(self, path):
         """Kill a writer wherever it is: each of its calls is there whole or not at all."""
         for _ in range(3):

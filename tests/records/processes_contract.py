@@ -1,0 +1,45 @@
+"""What many processes at one backend keep: subclass `ManyProcessesContract`, give it a URI they can open."""
+
+import multiprocessing
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import pytest
+
+from resources.records.uri import open_backend
+from tests.records.contract import KIND
+from tests.records.increment_process import increment_many
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def run_together(target, n_processes: int, uri: str, *args, seconds: float) -> None:
+    """Run a function in many processes that begin at the same moment; each must end well within a time."""
+    together = SPAWN.Barrier(n_processes)
+    processes = [SPAWN.Process(target=target, args=(uri, together, *args), daemon=True) for _ in range(n_processes)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(seconds)
+    ended = [process.exitcode for process in processes]
+    for process in processes:
+        process.kill()
+    assert ended == [0] * n_processes
+
+
+class ManyProcessesContract(ABC):
+    INCREMENTS = 250  # of each of eight processes; fewer where a server is slow
+    SECONDS = 120.0
+
+    @pytest.fixture
+    @abstractmethod
+    def uri(self, tmp_path) -> str:
+        """Where nothing was written yet; a relative path in it counts from the root."""
+
+    async def test_many_processes_lose_no_change(self, uri):
+        """Eight processes that open new records at once and add to one number lose none of their additions."""
+        run_together(increment_many, 8, uri, self.INCREMENTS, seconds=self.SECONDS)
+        backend = open_backend(uri, Path("/"))
+        found = await backend.read(KIND, "n")
+        await backend.close()
+        assert (int(found.value), found.stamp.version) == (8 * self.INCREMENTS, 8 * self.INCREMENTS)
