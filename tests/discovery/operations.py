@@ -6,9 +6,11 @@ from typing import Self
 
 from tests.discovery.pile import Pile
 
+EVERY = 0  # as `nth`: before each
+
 
 class Operations:
-    """Counts what is done to the state, to hints and to partitions; `before` is called before the `nth` of them.
+    """Counts what is done to the state, to hints and to partitions; before the `nth` of them, `before` is called.
 
     What happens may be asynchronous only before operations of the state, which are.
     """
@@ -38,13 +40,13 @@ class Operations:
     def _watched(self, operation: Callable[..., object]) -> Callable[..., object]:
         async def later(*arguments: object) -> object:
             self.count += 1
-            if self.count == self._nth and (waiting := self._before()) is not None:
+            if self._nth in (EVERY, self.count) and (waiting := self._before()) is not None:
                 await waiting
             return await operation(*arguments)  # type: ignore[misc]
 
         def at_once(*arguments: object) -> object:
             self.count += 1
-            if self.count == self._nth:
+            if self._nth in (EVERY, self.count):
                 self._before()
             return operation(*arguments)
 

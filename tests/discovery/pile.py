@@ -1,6 +1,8 @@
 """A folder of documents with everything discovery needs, and the rules that hold whatever happened to it."""
 
 import contextlib
+import copy
+from typing import Self
 
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_source.document_ids import document_id, source_uri
@@ -70,6 +72,13 @@ class Pile:
     async def run(self, clock=utc_now, **options) -> Discovered:
         """One discovery."""
         return await self.discovery().run(self.partitions, clock, **options)
+
+    def of_another_process(self) -> Self:
+        """The same folder, state and artifacts, as another process has them open."""
+        other = copy.copy(self)
+        other.source = LocalSource("docs", self.root, "default")
+        other.use(copy.copy(self.backend))
+        return other
 
     def use(self, backend) -> None:
         """Another state store takes the place of this one."""

@@ -1,13 +1,15 @@
 """Discoveries that die anywhere, and discoveries at the same time: nothing is lost, and nothing wrong is confirmed."""
 
+import asyncio
 import contextlib
+import random
 
 import pytest
 
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.model import Presence
-from tests.discovery.operations import Operations
+from tests.discovery.operations import EVERY, Operations
 from tests.discovery.pile import Died, Pile
 
 MOST_OPERATIONS = 20
@@ -159,6 +161,20 @@ class TestTwoAtOnce:
         with_news.bring_back("gone.md")
         await self.settle(with_news)
 
+    @pytest.mark.parametrize("nth", range(4, MOST_OPERATIONS))
+    async def test_a_third_in_the_last_moment(self, with_news, nth):
+        """Where two already know of each other, what a third confirms in between is not left standing."""
+        with_news.put("older.md")
+
+        async def another() -> None:
+            (with_news.root / "older.md").unlink(missing_ok=True)
+            await with_news.run()
+
+        with Operations(with_news, nth, another), Operations(with_news, 3, another):
+            await with_news.run()
+        await with_news.check_snapshot()
+        await self.settle(with_news)
+
     async def test_a_third(self, with_news):
         """Three at once end as two do."""
 
@@ -194,3 +210,73 @@ class TestTwoAtOnce:
         assert await with_news.snapshot() is not None
         await with_news.check_snapshot()
         assert (await with_news.doc("same.md")).presence is Presence.PRESENT
+
+
+class TestAnyOrder:
+    @pytest.mark.parametrize("seed", range(25))
+    async def test_any_interleaving(self, with_news, seed):
+        """Three discoveries whose operations mix in any order, while files come and go: nothing wrong is confirmed."""
+        choose = random.Random(seed)
+
+        async def wait() -> None:
+            for _ in range(choose.randrange(4)):
+                await asyncio.sleep(0)
+
+        async def move_files() -> None:
+            for number in range(6):
+                await asyncio.sleep(0)
+                with_news.bring_back("gone.md")
+                with_news.put(f"{number}.md")
+                await asyncio.sleep(0)
+                with_news.hide("gone.md")
+                with_news.remove(f"{number}.md")
+
+        async def discover() -> None:
+            await wait()
+            await with_news.run()
+
+        with Operations(with_news, EVERY, wait):
+            await asyncio.gather(move_files(), *(discover() for _ in range(3)))
+        await with_news.check_snapshot()
+        with_news.bring_back("gone.md")
+        await with_news.run()
+        await with_news.check_truth()
+        await with_news.check_snapshot()
+        assert await with_news.snapshot() is not None
+
+    @pytest.mark.parametrize("nth", range(1, MOST_OPERATIONS))
+    async def test_written_while_all_records_are_asked_for(self, with_news, nth):
+        """Who writes records while another asks for all of them is seen by it or learns of it, even if it dies then."""
+        slow, writes, asked = with_news.of_another_process(), asyncio.Event(), asyncio.Event()
+
+        async def wait_until_asked() -> None:
+            writes.set()
+            await asked.wait()
+
+        class DiesAfterTheSecondGroup(RecordDocumentStateStore):
+            groups = 0
+
+            async def set_many(self, changes):
+                stored = await super().set_many(changes)
+                self.groups += 1
+                return stored if self.groups == 1 else die()
+
+        async def begin_and_die() -> None:
+            slow.state = DiesAfterTheSecondGroup(slow.backend)
+            with Operations(slow, 5, wait_until_asked), contextlib.suppress(Died):
+                await slow.run()
+
+        async def let_it_write() -> None:
+            asked.set()
+            await asyncio.wait([dying])
+
+        dying = asyncio.create_task(begin_and_die())  # it has written what is new, and is to mark what vanished
+        await writes.wait()
+        with_news.bring_back("gone.md")
+        with Operations(with_news, nth, let_it_write):
+            await with_news.run()
+        await let_it_write()
+        assert slow.state.groups == 2
+        await with_news.check_snapshot()
+        await with_news.run()
+        await with_news.check_truth()

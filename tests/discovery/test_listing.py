@@ -302,6 +302,41 @@ class TestLookedAtAgain:
         pile.bring_back("a.md")
         assert (await pile.run()).changed == pile.ids("a.md")
 
+    async def test_gone_while_busy_and_back(self, pile):
+        """The same if the file was gone in between."""
+        pile.put("a.md", "b.md")
+        await pile.run()
+        await pile.claim("a.md")
+        pile.hide("a.md")
+        pile.put("a.md", text="other")
+        other = next(item.content_version for item in pile.source.list_objects(b"a.md"))
+        pile.remove("a.md")
+        assert (await pile.run()).n_busy == 1
+        await pile.change(
+            "a.md",
+            lambda doc: transitions.released(transitions.content_changed(doc, other, 1, ("s",), utc_now()), utc_now()),
+        )
+        pile.bring_back("a.md")
+        assert (await pile.run()).changed == pile.ids("a.md")
+
+    async def test_claimed_twice_before_it_is_written(self, pile):
+        """A discovery whose every write was refused still leaves a confirmed snapshot."""
+        pile.put("a.md")
+        await pile.run()
+        pile.put("a.md", text="other")
+
+        class Faster(RecordDocumentStateStore):
+            async def set_many(self, changes):
+                await pile.claim("a.md")
+                return await super().set_many(changes)
+
+        for _ in range(2):
+            listings = Listings(pile.artifacts, pile.backend)
+            discovery = Discovery(pile.source, Faster(pile.backend), listings, ("s",), 0.5)
+            assert (await discovery.run(pile.partitions, utc_now)).n_busy == 1
+            assert await pile.snapshot() == {"docs:a.md": ""}
+            await pile.change("a.md", lambda doc: transitions.released(doc, utc_now()))
+
     async def test_changed_beyond_the_limit_and_back(self, pile):
         """The same for a change that one discovery had no room for."""
         pile.put("a.md", "b.md")
