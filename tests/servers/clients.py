@@ -8,17 +8,17 @@ SECRET_KEY = "teststeststests"
 REGION = "us-east-1"
 
 
-def s3_client(url: str, attempts: int = 1) -> Any:
+def s3_client(url: str, attempts: int = 1, secret: str = SECRET_KEY) -> Any:
     """A client of the S3 at `url` that sends a request at most `attempts` times."""
-    return _client("s3", url, attempts)
+    return _client("s3", url, attempts, secret)
 
 
 def dynamodb_client(url: str, attempts: int = 1) -> Any:
     """A client of the DynamoDB at `url` that sends a request at most `attempts` times."""
-    return _client("dynamodb", url, attempts)
+    return _client("dynamodb", url, attempts, SECRET_KEY)
 
 
-def _client(service: str, url: str, attempts: int) -> Any:
+def _client(service: str, url: str, attempts: int, secret: str) -> Any:
     """Path-style addresses, since no name server knows the buckets of a loopback host."""
     import boto3
     from botocore.config import Config
@@ -35,7 +35,7 @@ def _client(service: str, url: str, attempts: int) -> Any:
         service,
         endpoint_url=url,
         aws_access_key_id=ACCESS_KEY,
-        aws_secret_access_key=SECRET_KEY,
+        aws_secret_access_key=secret,
         region_name=REGION,
         config=config,
     )

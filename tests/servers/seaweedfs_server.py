@@ -21,13 +21,15 @@ OPTIONS = (
     "-s3",
     "-s3.port.iceberg=0",
     "-s3.port.lance=0",
-    # A volume is 16 MB at most and there are 64: a bucket takes a few of its own.
-    "-volume.max=64",
+    # A bucket has volumes of its own, and each test a bucket of its own. A volume takes no space before it is written.
+    "-volume.max=2000",
     "-master.volumeSizeLimitMB=16",
     "-master.electionTimeout=1s",
     "-master.heartbeatInterval=100ms",
     "-master.telemetry=false",
 )
+# A new bucket gets one volume instead of seven.
+ENVIRONMENT = {"WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def seaweedfs_server(folder: Path) -> Iterator[S3Server]:
     command = [weed(), "server", f"-dir={_data(folder)}", f"-s3.config={_identities(folder)}", *OPTIONS]
     command += [f"{option}={port}" for option, port in ports.items()]
     try:
-        with ServerProcess(command, folder) as process:
+        with ServerProcess(command, folder, ENVIRONMENT) as process:
             process.wait_until(lambda: _write(server.url))
             yield server
     finally:

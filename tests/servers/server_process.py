@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -21,9 +21,11 @@ class ServerProcess:
     kills the group: a test run that was killed leaves no server behind.
     """
 
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self._command = command
         self._folder = folder
+        home = str(folder)
+        self._environment = {"PATH": os.environ["PATH"], "HOME": home, "TMPDIR": home, **(environment or {})}
         self._log = folder / "log"
 
     def __enter__(self) -> Self:
@@ -31,7 +33,7 @@ class ServerProcess:
             self._server = subprocess.Popen(
                 self._command,
                 cwd=self._folder,
-                env={"PATH": os.environ["PATH"], "HOME": str(self._folder), "TMPDIR": str(self._folder)},
+                env=self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
