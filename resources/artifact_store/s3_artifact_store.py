@@ -19,12 +19,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore, ArtifactStoreError
 from resources.artifact_store.packed_artifact import LARGEST_BODY, PackedArtifact, pack, unpack_whole
-from resources.aws.client import open_client
+from resources.aws.client import CONNECTIONS, open_client
 from resources.aws.location import AwsLocation
 from resources.aws.trouble import trouble_of
 from resources.aws.whole_object import TooLargeError, read_whole
-
-_PARALLEL = 16
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -105,5 +103,5 @@ def _in_parallel(work: Callable[[T], R], items: Collection[T]) -> list[R]:
     """The result for each item, in order; the first failure, once what is under way has ended."""
     if not items:
         return []
-    with ThreadPoolExecutor(min(_PARALLEL, len(items)), "artifacts") as threads:
+    with ThreadPoolExecutor(min(CONNECTIONS, len(items)), "artifacts") as threads:
         return list(threads.map(work, items))

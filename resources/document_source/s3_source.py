@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from resources.aws.client import CONNECTIONS
 from resources.aws.location import AwsLocation
 from resources.document_source.document_ids import key_of, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceError, SourceObject
@@ -30,7 +31,7 @@ class S3Source(DocumentSource):
     """
 
     kind = "s3"
-    parallel_reads = 16
+    parallel_reads = CONNECTIONS
 
     def __init__(self, name: str, location: AwsLocation, org_id: str, exclude: Sequence[str] = DEFAULT_EXCLUDE) -> None:
         """Nothing is asked of the bucket before it is used."""
