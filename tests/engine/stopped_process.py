@@ -1,8 +1,8 @@
 """A run in a process that stops itself somewhere, as if its laptop was closed; spawned, so it is importable."""
 
 import asyncio
-import os
 import signal
+import threading
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -19,8 +19,11 @@ LEASE = timedelta(seconds=0.4)
 
 
 def stop() -> None:
-    """Stand still until somebody says to go on."""
-    os.kill(os.getpid(), signal.SIGSTOP)
+    """Stand still until somebody says to go on.
+
+    The signal goes to this thread: sent to the process, it may reach another one first, and this one runs on a little.
+    """
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
 
 
 class StopsInExtraction(NoneExtractor):
@@ -41,6 +44,14 @@ class StopsBeforeTheStore(DuckDBStore):
         return super().write(builds)
 
 
+class StopsInTheStore(DuckDBStore):
+    """Stops in the middle of a transaction, with the store's file locked."""
+
+    def _vectors_of(self, chunks):
+        stop()
+        return super()._vectors_of(chunks)
+
+
 class StopsBeforeTheLink(RecordDocumentStateStore):
     """Stops when the store is written and the record does not say so yet."""
 
@@ -51,6 +62,9 @@ class StopsBeforeTheLink(RecordDocumentStateStore):
         return await super().set_many(changes)
 
 
+STORES = {"store": StopsBeforeTheStore, "transaction": StopsInTheStore}
+
+
 def run_and_stop(folder: Path, at: str, to_parent: Connection) -> None:
     """Pull what is due as a worker, and tell how that ended."""
 
@@ -59,8 +73,8 @@ def run_and_stop(folder: Path, at: str, to_parent: Connection) -> None:
         shop = Workshop(folder, backend, pool)
         if at == "extraction":
             shop.extractor = StopsInExtraction()
-        elif at == "store":
-            shop.stores = {"s": StopsBeforeTheStore("s", folder / "s.duckdb", STAMP)}
+        elif at in STORES:
+            shop.stores = {"s": STORES[at]("s", folder / "s.duckdb", STAMP)}
         else:
             shop.state = StopsBeforeTheLink(backend)
         worker, reporter = await Worker.register(backend, "stopped run", utc_now(), LEASE), RecordedReports()

@@ -13,11 +13,13 @@ from resources.document_state import transitions
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import Status
+from resources.document_state.reasons import Reason
 from resources.document_state.workers import WorkerWatch
 from resources.extractor.none_extractor import NoneExtractor
+from resources.store.duckdb_store import DuckDBStore
 from tests.document_state.wall_clock import STEPS, WallClock
 from tests.engine.stopped_process import LEASE, run_and_stop
-from tests.engine.workshop import workers
+from tests.engine.workshop import STAMP, workers
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -89,6 +91,26 @@ class TestStoppedRun:
         assert shop.held() == held
         assert shop.found("text") == "the new text, which is longer"
         assert await workers(shop) == []
+
+    async def test_stopped_in_a_transaction(self, shop, stopped_run):
+        """A run that stops with a store's file locked makes others try again, and what it wrote is replaced."""
+        shop.put("a.md", "the old text")
+        await shop.discover()
+        process, line, worker_id = await stopped_run("transaction")
+        await sweep(shop, worker_id)
+        shop.put("a.md", "the new text, which is longer")
+        await shop.discover()
+        patient, shop.stores = shop.stores, {"s": DuckDBStore("s", shop.folder / "s.duckdb", STAMP, lock_timeout=0.2)}
+        assert (await shop.pull()).results["a.md"].reason is Reason.STORE_UNAVAILABLE
+        before = await shop.doc("a.md")
+        assert before.build.next_attempt_at is not None
+        os.kill(process.pid, signal.SIGCONT)
+        await until(line.poll)
+        assert line.recv() == ("lease lost", [])
+        assert await shop.doc("a.md") == before
+        shop.stores = patient
+        assert (await shop.work_on("a.md")).outcomes == {"a.md": Outcome.SUCCEEDED}
+        assert shop.found("text") == "the new text, which is longer"
 
     @pytest.mark.parametrize("at", ["extraction", "store", "link"])
     async def test_taken_from_and_not_yet_done(self, shop, stopped_run, at):
