@@ -57,19 +57,19 @@ def parse_location(uri: str, *, takes_prefix: bool, options: Collection[str] = C
     """
     parts = urlsplit(uri)
     form = f"{parts.scheme}://name{'/prefix' * takes_prefix}"
-    if "@" in parts.netloc:
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    chosen = dict(given)
+    endpoint_url = chosen.get("endpoint_url", "")
+    if "@" in parts.netloc or "@" in endpoint_url:
         raise ValueError(
             f"{parts.scheme}://…: a URI carries no credentials. Give them to boto3: AWS_PROFILE or the like."
         )
     if not parts.netloc or parts.fragment or (not takes_prefix and parts.path not in {"", "/"}):
         raise ValueError(f"'{uri}': write {form}, options behind '?'.")
-    given = parse_qsl(parts.query, keep_blank_values=True)
-    chosen = dict(given)
     unknown = sorted(set(chosen) - set(options))
     if unknown or len(chosen) < len(given):
         named = f"unknown option '{unknown[0]}'" if unknown else "an option twice"
-        raise ValueError(f"'{uri}': {named}. Known: {', '.join(options)}.")
-    endpoint_url = chosen.get("endpoint_url", "")
+        raise ValueError(f"'{uri.partition('?')[0]}': {named}. Known: {', '.join(options)}.")
     if endpoint_url and urlsplit(endpoint_url).scheme not in {"http", "https"}:
         raise ValueError(f"'{uri}': endpoint_url is an http or https URL.")
     anonymous = chosen.get("anonymous", "false").lower()
