@@ -1,6 +1,7 @@
 """Calls of a table: what they raise is ours, and none of them is made in an event loop's thread."""
 
 import asyncio
+import itertools
 import random
 import threading
 import time
@@ -8,11 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError
 
 from resources.aws.client import CONNECTIONS, open_client
 from resources.aws.location import AwsLocation
-from resources.aws.trouble import trouble_of
+from resources.aws.trouble import Trouble, trouble_of
 from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError
 from resources.records.dynamodb.item import DamagedItemError
 
@@ -23,12 +24,11 @@ Result = TypeVar("Result")
 _SINGLE = 4
 _BULK = CONNECTIONS - _SINGLE
 
-_TRIES = 8
+_TRIED_FOR = 8.0  # seconds; a heartbeat that was held up tries once more within its lease
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 2.0
 
-_MISSING_TABLE = "The table does not exist. Make it with `ingest state create`, or correct the name."
-_MISSING_INDEX = "It lacks an index. Make it with `ingest state create`."
+_MISSING = "The table or its index does not exist. Make it with `ingest state create`, or correct the name."
 _MAKING_INDEX = "An index is still being made. Trying again later can help."
 
 
@@ -84,30 +84,33 @@ class TableCalls:
     ) -> dict[str, Any] | None:
         """Make a call and wait for it; None if it is refused for a tolerated reason.
 
-        A throttled call is tried again for some seconds, beyond what boto3 does by itself.
+        After throttling or a broken line it is made again for some seconds. boto3 itself gives up soon, and after some
+        35 broken lines at once altogether (measured).
 
         Raises:
             BackendUnavailableError: trying again later can help.
             BackendError: it cannot.
         """
-        for pause in [*pauses(), None]:
+        tries = pauses()
+        while True:
             try:
                 answer: dict[str, Any] = getattr(self._client(), operation)(**parameters)
-            except ClientError as error:
-                if error.response.get("Error", {}).get("Code") in tolerated:
+            except (ClientError, BotoCoreError) as error:
+                trouble = trouble_of(error)
+                if trouble.code in tolerated:
                     return None
-                if pause is None or not trouble_of(error).throttled:
-                    raise self._error(error, about) from error
+                # A line that broke is no news to a conditional write: it finds its own write id.
+                can_repeat = trouble.throttled or isinstance(error, ConnectionClosedError)
+                pause = next(tries, None) if can_repeat else None
+                if pause is None:
+                    raise self._error(trouble, about) from error
                 time.sleep(pause)
-            except BotoCoreError as error:
-                raise self._error(error, about) from error
             else:
                 headers = answer["ResponseMetadata"]["HTTPHeaders"]
                 if "amz-json" not in headers.get("content-type", ""):
                     # Something between us and DynamoDB, whose page must not pass for an empty answer.
                     raise BackendUnavailableError(self.uri, f"{about}: the answer is not DynamoDB's.")
                 return answer
-        raise AssertionError
 
     def ask(self, operation: str, about: str = "", **parameters: Any) -> dict[str, Any]:
         """Make a call of which no refusal is tolerated; see `call`."""
@@ -143,13 +146,10 @@ class TableCalls:
                     raise BackendError(self.uri, f"{error}.") from error
             return self._made
 
-    def _error(self, error: ClientError | BotoCoreError, about: str) -> BackendError:
-        trouble = trouble_of(error)
+    def _error(self, trouble: Trouble, about: str) -> BackendError:
         message, can_heal = trouble.message, trouble.can_heal
-        if trouble.code == "ResourceNotFoundException":
-            message = _MISSING_TABLE
-        elif "specified index" in message:
-            message = _MISSING_INDEX
+        if trouble.code == "ResourceNotFoundException" or "specified index" in message:
+            message = _MISSING
         elif "backfilling" in message:
             message, can_heal = _MAKING_INDEX, True
         if about:
@@ -159,5 +159,8 @@ class TableCalls:
 
 def pauses() -> Iterator[float]:
     """Pauses before further tries, in seconds: growing, and left to chance, so that many do not come back at once."""
-    for number in range(_TRIES):
+    end = time.monotonic() + _TRIED_FOR
+    for number in itertools.count():
+        if time.monotonic() >= end:
+            return
         yield random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**number)  # noqa: S311

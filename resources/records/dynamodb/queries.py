@@ -5,7 +5,7 @@ from typing import Any
 
 from resources.records.dynamodb.buckets import Page, Section
 from resources.records.dynamodb.calls import TableCalls
-from resources.records.dynamodb.item import BUCKETS, Item, kind_of
+from resources.records.dynamodb.item import BUCKETS, FORMAT, Item, kind_of
 
 _MOST_OPERANDS = 100  # of IN
 _RANGES = {
@@ -42,9 +42,13 @@ class Query:
             self._names |= {f"#{name}": name for name in attributes}
             self._parameters["ProjectionExpression"] = ", ".join(f"#{name}" for name in attributes)
         if labels is not None and len(labels) <= _MOST_OPERANDS:
-            self._names["#label"] = "label"
+            self._names |= {"#label": "label", "#format": "format"}
             self._values = {f":label{number}": {"S": label} for number, label in enumerate(labels)}
-            self._parameters["FilterExpression"] = f"#label IN ({', '.join(self._values)})"
+            wanted = f"#label IN ({', '.join(self._values)})"
+            # What cannot be read comes too, and is told: it must not pass for a record without the label.
+            self._values |= {":text": {"S": "S"}, ":format": {"N": str(FORMAT)}}
+            damaged = "NOT attribute_type(#label, :text) OR NOT #format = :format"
+            self._parameters["FilterExpression"] = f"{wanted} OR {damaged}"
 
     def section(self, section: Section, end: str = "") -> Page:
         """The next page of a bucket: items behind `section.after`, and below `end` if one is given."""
