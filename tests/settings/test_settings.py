@@ -124,6 +124,41 @@ class TestPaths:
         said = fault(folder, '[[sources]]\nname = "a"\nuri = "ftp://host/x"\n')
         assert "source 'a': unknown scheme 'ftp' in 'ftp://host/x'. Known: a path, file, s3." in said
 
+    @pytest.mark.parametrize(
+        ("uri", "said"),
+        [
+            ("s3://", "write s3://name/prefix"),
+            ("s3://bucket/a?shards=3", "unknown option 'shards'. Known: endpoint_url, region, anonymous"),
+            ("s3://bucket?anonymous=maybe", "anonymous is true or false"),
+            ("s3://bucket?endpoint_url=here", "endpoint_url is an http or https URL"),
+            ("s3://key:secret@bucket", "carries no credentials"),
+            ("s3://bucket?endpoint_url=http://key:secret@host", "carries no credentials"),
+            ("s3://bucket?aws_secret_access_key=secret", "unknown option"),
+        ],
+    )
+    def test_bucket_that_is_told_wrongly(self, folder, uri, said):
+        """What is wrong with a bucket's URI is told when the file is read, with the source and without secrets."""
+        told = fault(folder, f'[[sources]]\nname = "a"\nuri = "{uri}"\n')
+        assert "source 'a'" in told
+        assert said in told
+        assert "=secret" not in told
+        assert ":secret" not in told
+
+    def test_bucket(self, folder):
+        """A bucket is a source; nothing is asked of it to know so."""
+        [source] = load(folder, '[[sources]]\nname = "a"\nuri = "s3://b/c/d?region=x"\n').open_sources().values()
+        assert (source.kind, source.name, source.org_id, source.uri) == ("s3", "a", "default", "s3://b/c/d?region=x")
+
+    def test_artifacts(self, folder):
+        """Artifacts are in the data folder unless the file or, above it, the environment says where."""
+        assert load(folder, "").artifact_uri == f"sqlite:///{folder}/.ingest/artifacts/artifacts.db"
+        assert load(folder, 'artifact_store = "s3://b/c"\n').artifact_uri == "s3://b/c"
+        there = load(folder, 'artifact_store = "s3://b/c"\n', INGEST_ARTIFACT_STORE="sqlite:///x.db")
+        assert there.artifact_uri == "sqlite:///x.db"
+        assert "artifact_store: unknown artifact store scheme 'redis'" in fault(
+            folder, 'artifact_store = "redis://x"\n'
+        )
+
 
 class TestMistakes:
     @pytest.mark.parametrize("section", SECTIONS)
