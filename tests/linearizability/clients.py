@@ -135,7 +135,10 @@ class Client:
             return bool(await Verdict(self._backend, worker_id).bury())
 
         if await self._asked("bury", worker_id, None, bury):
-            await self._set("take over", transitions.released(doc, NOW), doc)
+            await self._get(doc.document_id)
+            held = self._known[doc.document_id]
+            if held is not None and held.claim is not None and held.claim.worker_id == worker_id:
+                await self._set("take over", transitions.released(held, NOW), held)
             if (freed := self._known.get(doc.document_id)) is not None and freed.claim is None:
                 await self._claim(freed)
 
@@ -159,13 +162,20 @@ class Client:
         return answer
 
 
-def record_history(backend: RecordBackend, seed: int, threads: ThreadPoolExecutor) -> list[Operation]:
-    """Let eight clients loose on a few new documents, each in a thread and loop of its own."""
+def record_history(openings: Sequence[RecordBackend], seed: int, threads: ThreadPoolExecutor) -> list[Operation]:
+    """Let eight clients loose on a few new documents, each in a thread and loop of its own.
+
+    Args:
+        openings: the same records, opened once or several times; clients share them out.
+        seed: what is chosen by chance follows from it; who is faster does not.
+        threads: at least as many as there are clients.
+    """
     documents = [f"{seed}-{i}" for i in range(N_DOCUMENTS)]
     overtaking = Overtaking()
     together = threading.Barrier(N_CLIENTS, timeout=60)
 
     def one(number: int) -> list[Operation]:
+        backend = openings[number % len(openings)]
         client = Client(number, seed, unreliable(backend, f"{seed} {number}", overtaking), documents)
 
         async def live():

@@ -32,7 +32,12 @@ class LinearizabilityContract(ABC):
     def backend(self, tmp_path) -> RecordBackend:
         """A backend in which nothing was written yet, safe for many threads, each with a loop of its own."""
 
-    async def test_histories_are_linearizable(self, backend):
+    @pytest.fixture
+    def openings(self, backend) -> list[RecordBackend]:
+        """The same records as several processes open them; clients share them out."""
+        return [backend]
+
+    async def test_histories_are_linearizable(self, openings):
         """What eight clients are answered over a bad line could have been answered to one after the other.
 
         The histories are worth it: every kind of change succeeds in some, and in some one is refused or never answered.
@@ -40,7 +45,7 @@ class LinearizabilityContract(ABC):
         ends = Counter()
         with ThreadPoolExecutor(N_CLIENTS) as threads:
             for seed in range(self.n_histories):
-                history = await asyncio.to_thread(record_history, backend, seed, threads)
+                history = await asyncio.to_thread(record_history, openings, seed, threads)
                 check(history)
                 ends.update((done.name, done.returned is not None and bool(done.answer)) for done in history)
                 ends.update(done.returned is None for done in history)

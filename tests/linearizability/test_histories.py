@@ -22,3 +22,10 @@ class TestOnSqlite(LinearizabilityContract):
         opened = SqliteBackend(tmp_path / "state.db")
         yield opened
         await opened.close()
+
+    @pytest.fixture
+    async def openings(self, backend):
+        """Two processes' worth of connections to the file."""
+        again = SqliteBackend(backend.path)
+        yield [backend, again]
+        await again.close()

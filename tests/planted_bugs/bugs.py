@@ -33,15 +33,24 @@ class Bug(NamedTuple):
 _MEMORY = "resources/records/memory_backend.py"
 _SQLITE = "resources/records/sqlite_backend.py"
 _SQL = "resources/records/sqlite_queries.py"
+_S3 = "resources/records/s3/s3_backend.py"
+_S3_SHARD = "resources/records/s3/shard.py"
+_S3_SNAPSHOT = "resources/records/s3/snapshot.py"
+_DYNAMODB = "resources/records/dynamodb/dynamodb_backend.py"
+_DYNAMODB_ITEMS = "resources/records/dynamodb/item_calls.py"
 _WORKERS = "resources/document_state/workers.py"
 _ON_MEMORY = "tests/records/test_memory_backend.py::TestMemoryBackend"
 _ON_SQLITE = "tests/records/test_sqlite_backend.py::TestSqliteBackend"
+_ON_S3 = "tests/records/test_s3_contract.py::TestOnMoto"
+_ON_DYNAMODB = "tests/records/test_dynamodb_backend.py::TestOnMoto"
 _WORKER_TESTS = "tests/document_state/test_workers.py"
 _STATE_TESTS = "tests/document_state/test_document_state_store.py::TestOnSqlite"
 
 HISTORIES = {
     "memory": "tests/linearizability/test_histories.py::TestOnMemory",
     "sqlite": "tests/linearizability/test_histories.py::TestOnSqlite",
+    "s3": "tests/linearizability/test_histories_on_s3.py::TestOnMoto",
+    "dynamodb": "tests/linearizability/test_histories_on_dynamodb.py::TestOnMoto",
     "all": "tests/linearizability/test_histories.py::TestOnSqlite",
 }
 
@@ -71,6 +80,36 @@ BUGS = (
         seen_in_histories=True,
     ),
     Bug(
+        1,
+        "no condition on update",
+        "s3",
+        _S3_SHARD,
+        "if current != write.expected:",
+        "if current != write.expected and write.expected is None:",
+        f"{_ON_S3}::test_lost_update_is_refused",
+        seen_in_histories=True,
+    ),
+    Bug(
+        1,
+        "no condition on update",
+        "dynamodb",
+        _DYNAMODB_ITEMS,
+        "condition = _ABSENT if expected is None else _is(expected)",
+        "condition = _ABSENT if expected is None else {}",
+        f"{_ON_DYNAMODB}::test_lost_update_is_refused",
+        seen_in_histories=True,
+    ),
+    Bug(
+        1,
+        "a shard is put over whatever is there",
+        "s3",
+        "resources/records/s3/shard_writer.py",
+        "self._bucket.put(self._name, body, base.etag)",
+        "self._bucket.put(self._name, body, self._reader.read(self._kind, self._number).etag)",
+        "tests/records/test_processes.py::TestOnS3::test_many_processes_lose_no_change",
+        seen_in_histories=True,
+    ),
+    Bug(
         2,
         "no condition on create",
         "memory",
@@ -88,6 +127,26 @@ BUGS = (
         "ON CONFLICT DO NOTHING",
         _UPDATED,
         f"{_ON_SQLITE}::test_create_only_if_absent",
+        seen_in_histories=True,
+    ),
+    Bug(
+        2,
+        "no condition on create",
+        "s3",
+        _S3_SHARD,
+        "if current != write.expected:",
+        "if current != write.expected and write.expected is not None:",
+        f"{_ON_S3}::test_create_only_if_absent",
+        seen_in_histories=True,
+    ),
+    Bug(
+        2,
+        "no condition on create",
+        "dynamodb",
+        _DYNAMODB_ITEMS,
+        "condition = _ABSENT if expected is None else _is(expected)",
+        "condition = {} if expected is None else _is(expected)",
+        f"{_ON_DYNAMODB}::test_create_only_if_absent",
         seen_in_histories=True,
     ),
     Bug(
@@ -157,6 +216,24 @@ BUGS = (
         f"{_ON_SQLITE}::test_due_listing_goes_on_over_equal_times",
     ),
     Bug(
+        7,
+        "the cursor skips equal due times",
+        "s3",
+        _S3_SNAPSHOT,
+        "first = (to_micros(after.due_at), after.key) if after else None",
+        'first = (to_micros(after.due_at) + 1, "") if after else None',
+        f"{_ON_S3}::test_due_listing_goes_on_over_equal_times",
+    ),
+    Bug(
+        7,
+        "the cursor skips equal due times",
+        "dynamodb",
+        _DYNAMODB,
+        "due_text(after.due_at, after.key) if after",
+        "end_of_due(after.due_at) if after",
+        f"{_ON_DYNAMODB}::test_due_listing_goes_on_over_equal_times",
+    ),
+    Bug(
         8,
         "one result for all of a call",
         "memory",
@@ -173,6 +250,24 @@ BUGS = (
         "return [_write_one(connection, kind, write, stamp) for write, stamp in writes]",
         "return [any([_write_one(connection, kind, write, stamp) for write, stamp in writes])] * len(writes)",
         f"{_ON_SQLITE}::test_bulk_has_a_result_each_in_order",
+    ),
+    Bug(
+        8,
+        "one result for all of a call",
+        "s3",
+        _S3,
+        "                done[at] = is_done\n        return done",
+        "                done[at] = is_done\n        return [any(done)] * len(done)",
+        f"{_ON_S3}::test_bulk_has_a_result_each_in_order",
+    ),
+    Bug(
+        8,
+        "one result for all of a call",
+        "dynamodb",
+        _DYNAMODB,
+        "items[number]), range(len(writes))",
+        "items[number]), range(len(writes))) and [True] * (len(writes)",
+        f"{_ON_DYNAMODB}::test_bulk_has_a_result_each_in_order",
     ),
     Bug(
         9,

@@ -28,7 +28,8 @@ def run_together(target, n_processes: int, uri: str, *args, seconds: float) -> N
 
 
 class ManyProcessesContract(ABC):
-    INCREMENTS = 250  # of each of eight processes; fewer where a server is slow
+    N_PROCESSES = 8
+    INCREMENTS = 250  # of each process; fewer where a server is slow
     SECONDS = 120.0
 
     @pytest.fixture
@@ -37,9 +38,10 @@ class ManyProcessesContract(ABC):
         """Where nothing was written yet; a relative path in it counts from the root."""
 
     async def test_many_processes_lose_no_change(self, uri):
-        """Eight processes that open new records at once and add to one number lose none of their additions."""
-        run_together(increment_many, 8, uri, self.INCREMENTS, seconds=self.SECONDS)
+        """Processes that open new records at once and add to one number lose none of their additions."""
+        run_together(increment_many, self.N_PROCESSES, uri, self.INCREMENTS, seconds=self.SECONDS)
         backend = open_backend(uri, Path("/"))
         found = await backend.read(KIND, "n")
         await backend.close()
-        assert (int(found.value), found.stamp.version) == (8 * self.INCREMENTS, 8 * self.INCREMENTS)
+        total = self.N_PROCESSES * self.INCREMENTS
+        assert (int(found.value), found.stamp.version) == (total, total)
