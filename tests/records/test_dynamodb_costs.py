@@ -99,6 +99,28 @@ async def test_a_short_list_reads_little_of_a_long_one(backend):
     assert requests.n_items < 300
 
 
+async def test_askers_stay_apart(backend):
+    """Sixteen askers that each take a part of what is due rarely get the same, at a request or a few each."""
+    await backend.compare_and_set(KIND, [Write(f"k{i}", b"", None, NOW) for i in range(640)])
+    with Requests(backend) as requests:
+        taken = [await backend.list_due_together(KIND, NOW, 20, f"worker {i}") for i in range(16)]
+    assert {len(keys) for keys in taken} == {20}
+    distinct = len({key for keys in taken for key in keys})
+    assert distinct > 2 * 20
+    assert distinct == 20 * len({frozenset(keys) for keys in taken})
+    assert requests.operations["Query"] == 16
+
+
+async def test_an_asker_gets_all_there_is(backend):
+    """What its own bucket lacks comes out of the others."""
+    keys = {f"k{i}" for i in range(100)}
+    await backend.compare_and_set(KIND, [Write(key, b"", None, NOW) for key in keys])
+    assert set(await backend.list_due_together(KIND, NOW, 100, "me")) == keys
+    with Requests(backend) as requests:
+        assert len(await backend.list_due_together(KIND, NOW, 15, "me")) == 15
+    assert requests.operations["Query"] == 4
+
+
 async def test_pages_of_a_listing_overlap_little(backend):
     """A listing of all records reads little more than there are, though each page looks into every bucket."""
     await backend.compare_and_set(KIND, [Write(f"k{i}", b"", None) for i in range(600)])

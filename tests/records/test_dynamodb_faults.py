@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from resources.aws import client
 from resources.records.backend import BackendError, BackendUnavailableError
 from resources.records.dynamodb import calls
 from resources.records.dynamodb.dynamodb_backend import DynamoDbBackend
@@ -206,6 +207,19 @@ class TestRefusals:
 
 
 class TestWaiting:
+    async def test_an_endpoint_that_is_too_slow(self, backend, proxy, monkeypatch):
+        """A server that answers too late is unavailable; a write that came late in the end counts once."""
+        monkeypatch.setattr(client, "_READ_SECONDS", {"dynamodb": 0.3})
+        hasty = DynamoDbBackend(backend._calls._location)
+        fail(proxy, delay(1), "PutItem", times=1)
+        [result] = await hasty.compare_and_set(KIND, [Write("a", b"1", None)])
+        assert result.written
+        assert (await backend.read(KIND, "a")).stamp == result.stamp
+        fail(proxy, delay(1), "BatchGetItem")
+        with pytest.raises(BackendUnavailableError, match="No answer"):
+            await hasty.read(KIND, "a")
+        await hasty.close()
+
     async def test_the_loop_goes_on(self, backend, proxy):
         """While DynamoDB is slow, other tasks of the event loop run."""
         fail(proxy, delay(0.3), "PutItem", times=1)
