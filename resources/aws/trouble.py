@@ -9,6 +9,7 @@ from botocore.exceptions import (
     ClientError,
     ConnectionError,  # noqa: A004 - botocore's
     HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     NoRegionError,
     PartialCredentialsError,
@@ -31,6 +32,7 @@ _CREDENTIALS = frozenset(
 )  # fmt: skip
 _FAILED_THERE = frozenset({"InternalError", "InternalServerError", "RequestTimeout"})
 _SERVER_ERROR = 500
+_NOT_IMPLEMENTED = 501
 _UNAVAILABLE = 503
 _LONGEST_MESSAGE = 200
 
@@ -72,7 +74,7 @@ def trouble_of(error: ClientError | BotoCoreError) -> Trouble:
     elif code in _THROTTLED or status == _UNAVAILABLE:
         message = f"{doing} is throttled ({code}). Trying again later can help."
         can_heal = throttled = True
-    elif status >= _SERVER_ERROR or code in _FAILED_THERE:
+    elif (status >= _SERVER_ERROR and status != _NOT_IMPLEMENTED) or code in _FAILED_THERE:
         message, can_heal = f"{doing}: the server failed ({code}). Trying again later can help.", True
     else:
         message = f"{doing} failed: {code}{_said(error)}."
@@ -84,7 +86,7 @@ def _without_answer(error: BotoCoreError) -> Trouble:
         return Trouble("No credentials were found. Give them by boto3's ways, such as AWS_PROFILE.", can_heal=False)
     if isinstance(error, NoRegionError):
         return Trouble("No region is set. Set AWS_REGION, or add ?region= to the URI.", can_heal=False)
-    if isinstance(error, ConnectionError | HTTPClientError):
+    if isinstance(error, ConnectionError | HTTPClientError | IncompleteReadError):
         return Trouble(f"No answer ({type(error).__name__}). Trying again later can help.", can_heal=True)
     return Trouble(f"{type(error).__name__}: {str(error)[:_LONGEST_MESSAGE]}", can_heal=False)
 
