@@ -1,5 +1,7 @@
 """The S3 backend keeps the contract of record backends: on moto, and on SeaweedFS, whose answers differ."""
 
+import uuid
+
 import pytest
 
 from resources.records.backend import RecordBackend
@@ -27,13 +29,19 @@ class TestOnMoto(S3Contract):
         await opened.close()
 
 
+@pytest.mark.servers
 class TestOnSeaweedFS(S3Contract):
     INCREMENTS = 25
 
+    @pytest.fixture(scope="class")
+    def crowded_bucket(self, seaweedfs) -> str:
+        """A bucket for all of these tests: each takes some of the few volumes that SeaweedFS has here."""
+        s3_client(seaweedfs.url).create_bucket(Bucket="record-contract")
+        return "record-contract"
+
     @pytest.fixture
-    async def backend(self, seaweedfs, bucket_name) -> RecordBackend:
-        """A backend on a new bucket."""
-        s3_client(seaweedfs.url).create_bucket(Bucket=bucket_name)
-        opened = S3Backend(location_of(bucket_name, seaweedfs.url))
+    async def backend(self, seaweedfs, aws_credentials, crowded_bucket) -> RecordBackend:
+        """A backend on a new prefix."""
+        opened = S3Backend(location_of(crowded_bucket, seaweedfs.url, f"{uuid.uuid4().hex}/"))
         yield opened
         await opened.close()

@@ -17,6 +17,9 @@ from resources.aws.trouble import trouble_of
 from resources.records.backend import BackendError, BackendUnavailableError
 
 
+_READINGS = 3
+
+
 class Found(msgspec.Struct, frozen=True):
     """An object as it is now."""
 
@@ -49,8 +52,8 @@ class Bucket:
         self._lock = threading.Lock()
         self._opened: Any = None
 
-    def get(self, name: str, known: str = "") -> Found | NoBody:
-        """Read an object, unless its ETag is the `known` one.
+    def get(self, name: str, known: str = "", *, readings: int = _READINGS) -> Found | NoBody:
+        """Read an object, unless its ETag is the `known` one; again if its body breaks off, which boto3 does not do.
 
         Raises:
             BackendError: by what went wrong.
@@ -58,7 +61,6 @@ class Bucket:
         condition = {"IfNoneMatch": known} if known else {}
         try:
             answer = self._client().get_object(**self._named(name), **condition)
-            return Found(answer["ETag"], answer["Body"].read())
         except (ClientError, BotoCoreError) as error:
             status = _refused(error)
             if status == HTTPStatus.NOT_MODIFIED and known:
@@ -66,6 +68,12 @@ class Bucket:
             if status == HTTPStatus.NOT_FOUND:
                 return NoBody.ABSENT
             raise self._error(name, error) from error
+        try:
+            return Found(answer["ETag"], answer["Body"].read())
+        except BotoCoreError as error:
+            if readings == 1:
+                raise self._error(name, error) from error
+        return self.get(name, known, readings=readings - 1)
 
     def put(self, name: str, body: bytes, known: str) -> str | Refusal:
         """Write an object if its ETag is the `known` one, or, where that is "", if there is none; its new ETag.

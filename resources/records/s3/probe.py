@@ -6,9 +6,10 @@ it to the server that ignores conditions, and six requests per process that writ
 
 import secrets
 
-from resources.records.backend import BackendError
+from resources.records.backend import BackendError, BackendUnavailableError
 from resources.records.s3.bucket import Bucket, NoBody, Refusal
 
+_ATTEMPTS = 5
 _WRONG = '"00000000000000000000000000000000"'
 
 
@@ -22,7 +23,7 @@ def probe(bucket: Bucket) -> None:
         BackendError: the endpoint ignores a condition, or by what went wrong.
     """
     name = f"probe-{secrets.token_urlsafe(8)}"
-    bucket.put(name, b"1", "")
+    _create(bucket, name)
     ignored = [condition for condition, honoured in _try(bucket, name) if not honoured]
     bucket.delete(name)
     if ignored:
@@ -31,6 +32,13 @@ def probe(bucket: Bucket) -> None:
             f"the endpoint ignores {' and '.join(ignored)}. Records would be lost there unseen; "
             "use one that has conditional writes.",
         )
+
+
+def _create(bucket: Bucket, name: str) -> None:
+    for _ in range(_ATTEMPTS):
+        if bucket.put(name, b"1", "") is not Refusal.BUSY:
+            return
+    raise BackendUnavailableError(bucket.uri, f"{name}: other requests for it were under way. Try again later.")
 
 
 def _try(bucket: Bucket, name: str) -> list[tuple[str, bool]]:

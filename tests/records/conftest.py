@@ -1,0 +1,39 @@
+"""Buckets for the tests of the S3 backend, and a proxy before moto that does harm on request."""
+
+import pytest
+
+from resources.records.s3.s3_backend import S3Backend
+from tests.records.s3_store import location_of
+from tests.servers.clients import s3_client
+from tests.servers.fault_proxy import FaultProxy
+
+
+@pytest.fixture
+def raw(moto_url, bucket_name):
+    """A plain client, and a new bucket."""
+    client = s3_client(moto_url)
+    client.create_bucket(Bucket=bucket_name)
+    return client
+
+
+@pytest.fixture
+async def s3(raw, moto_url, bucket_name):
+    """A backend on the bucket, in which nothing was written yet."""
+    opened = S3Backend(location_of(bucket_name, moto_url))
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def proxy(moto_url):
+    """A proxy before moto."""
+    with FaultProxy(moto_url) as standing:
+        yield standing
+
+
+@pytest.fixture
+async def proxied(raw, proxy, bucket_name):
+    """A backend that asks through the proxy."""
+    opened = S3Backend(location_of(bucket_name, proxy.url))
+    yield opened
+    await opened.close()
