@@ -53,6 +53,10 @@ class MadeUpSource(DocumentSource):
                 size,
             )
 
+    def key_of_place(self, place: str) -> bytes | None:
+        """See DocumentSource."""
+        raise NotImplementedError
+
     def read(self, source_uri: str, max_bytes: int) -> ReadResult:
         """See DocumentSource."""
         raise NotImplementedError
