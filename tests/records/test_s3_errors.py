@@ -9,6 +9,7 @@ from resources.records.backend import BackendError, BackendUnavailableError, Rec
 from resources.records.record import Write
 from resources.records.s3 import s3_backend, shard
 from resources.records.s3.s3_backend import S3Backend
+from resources.records.s3.shard_cache import ShardCache
 from resources.records.uri import UnknownSchemeError, open_backend
 from tests.records.contract import KIND, NOW, listed, put
 from tests.records.s3_store import location_of, objects_of
@@ -19,7 +20,7 @@ from tests.servers.faults import delay, s3_error
 def once(monkeypatch, aws_credentials):
     """boto3 sends each request once, and waits for an answer for a moment only."""
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    monkeypatch.setitem(client._READ_SECONDS, "s3", 0.3)
+    monkeypatch.setitem(client._READ_SECONDS, "s3", 1.5)
 
 
 READING = {
@@ -57,7 +58,7 @@ class TestAnswers:
             assert not isinstance(raised.value, BackendUnavailableError)
 
     @pytest.mark.parametrize(
-        "fault", [s3_error(500, "InternalError"), s3_error(503, "SlowDown"), delay(1)], ids=["500", "503", "slow"]
+        "fault", [s3_error(500, "InternalError"), s3_error(503, "SlowDown"), delay(3)], ids=["500", "503", "slow"]
     )
     async def test_what_may_heal(self, proxied, proxy, once, fault):
         """An outage is told as one, whatever is asked; when it is over, the same backend works."""
@@ -115,10 +116,9 @@ class TestAnswers:
 
     @pytest.mark.parametrize("broken", [1, 3])
     async def test_a_body_that_breaks_off(self, proxied, proxy, raw, bucket_name, once, monkeypatch, broken):
-        """A body that breaks off is read again; if it does so always, that is an outage, and no half a shard is taken."""
+        """A body that breaks off is read again; if it always does, that is an outage, and no half a shard is taken."""
         [result] = await proxied.compare_and_set(KIND, [Write("a", b"\0" + NOW.isoformat().encode() * 9, None)])
-        monkeypatch.setattr(proxied._opening.reader, "_cache", s3_backend.ShardReader(proxied._bucket, 64)._cache)
-        proxied._opening.reader._cache._stored.clear()
+        monkeypatch.setattr(proxied._opening.reader, "_cache", ShardCache(10_000_000))
         exchange, left = proxy.exchange, [broken]
 
         def cut(request):

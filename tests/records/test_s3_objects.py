@@ -223,7 +223,7 @@ class TestDamaged:
 
     @pytest.mark.parametrize("damaged", DAMAGED.values(), ids=DAMAGED, indirect=True)
     async def test_damage_is_told_and_kept(self, s3, raw, bucket_name, damaged):
-        """A shard that cannot be read whole is an error that names store, object and line, and is never written over."""
+        """A shard that cannot be read whole is an error that names store, object and line, and stays as it is."""
         body, said = damaged
         for call in (
             s3.read(KIND, "a"),

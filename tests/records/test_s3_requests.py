@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from resources.records.record import Write
+from resources.records.record import Stamp, Write
 from resources.records.s3 import shard_cache
 from resources.records.s3.s3_backend import S3Backend
 from resources.records.s3.shard import Shard, shard_of
 from resources.records.s3.shard_cache import Place, ShardCache, Stored
 from tests.records.contract import KIND, NOW, listed, put
 from tests.records.s3_store import location_of
-from tests.servers.faults import delay
+from tests.servers.faults import delay, s3_error
 
 SAME_SHARD = [key for key in (f"k{i:05}" for i in range(20_000)) if shard_of(key, 64) == 3]
 
@@ -103,6 +103,14 @@ class TestCosts:
         assert proxy.traffic["GET"].received < 600
         assert requests(proxy) == {"GET": 1, "PUT": 3}
 
+    async def test_a_conflict_is_tried_again_the_same(self, proxied, filled, proxy):
+        """An answer that another request is under way asks for the same PUT again, and for no reading."""
+        found = await proxied.read(KIND, filled[3][0])
+        proxy.reset_traffic()
+        proxy.inject(s3_error(409, "ConditionalRequestConflict"), lambda request: request.method == "PUT", times=2)
+        await put(proxied, found.key, b"", found.stamp)
+        assert requests(proxy) == {"PUT": 3}
+
     async def test_unchanged_shards_have_no_body(self, proxied, filled, proxy):
         """Reading a shard again moves no record; a new backend of this process knows it still."""
         await proxied.read(KIND, filled[0][0])
@@ -180,6 +188,29 @@ class TestDueTogether:
         keys = [part[i] for i in range(10) for part in filled.values()]
         numbers = [shard_of(key, 64) for key in proxied.in_parts(KIND, keys)]
         assert numbers == sorted(numbers)
+
+
+class TestShard:
+    def test_an_own_write_below_others_is_found(self):
+        """A write that is in the shard already, below those of others, is done and changes nothing."""
+        ours = (Write("a", b"1", None), Stamp.after(None))
+        theirs = (Write("a", b"2", ours[1]), Stamp.after(ours[1]))
+        mine, _ = Shard({}).changed([ours])
+        later, _ = mine.changed([theirs])
+        assert later.changed([ours]) == (None, [True])
+        assert Shard({}).changed([ours])[0].changed([theirs, ours])[1] == [True, True]
+
+    def test_the_last_changes_are_remembered(self):
+        """An object names its last sixteen changes, the newest first, and forgets those before."""
+        shard, ids, stamp = Shard({}), [], None
+        for _ in range(20):
+            following = Stamp.after(stamp)
+            shard, _ = shard.changed([(Write("a", b"1", stamp), following)])
+            stamp = following
+            ids.insert(0, shard.changes[0])
+        read = Shard.decode(shard.encode(), 3, 64)
+        assert list(read.changes) == ids[:16]
+        assert len(set(ids)) == 20
 
 
 class TestCache:

@@ -16,7 +16,6 @@ from resources.aws.location import AwsLocation
 from resources.aws.trouble import trouble_of
 from resources.records.backend import BackendError, BackendUnavailableError
 
-
 _READINGS = 3
 
 

@@ -3,8 +3,9 @@
 import asyncio
 import threading
 import zlib
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from resources.aws.location import AwsLocation
@@ -19,6 +20,8 @@ from resources.records.s3.shard_reader import ShardReader
 from resources.records.s3.shard_writer import ShardWriter
 from resources.records.s3.snapshot import Snapshot, due_by
 from resources.records.s3.threads import Threads
+
+T = TypeVar("T")
 
 LARGEST_VALUE = 16 * 1024 * 1024
 _AHEAD = 8  # shards looked at together on the way to one with something due
@@ -121,16 +124,16 @@ class S3Backend(RecordBackend):
         return done
 
     async def _list(self, kind: str, after: str, limit: int, labels: Collection[str] | None) -> list[Record]:
-        return (await self._snapshot(kind)).page(after, limit, labels)
+        return await self._ask(kind, lambda snapshot: snapshot.page(after, limit, labels))
 
     async def _list_keys(self, kind: str, labels: Collection[str]) -> list[str]:
-        return (await self._snapshot(kind)).keys(labels)
+        return await self._ask(kind, lambda snapshot: snapshot.keys(labels))
 
     async def _list_open(self, kind: str) -> list[OpenKey]:
-        return (await self._snapshot(kind)).open()
+        return await self._ask(kind, Snapshot.open)
 
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
-        return (await self._snapshot(kind)).due(now, limit, after)
+        return await self._ask(kind, lambda snapshot: snapshot.due(now, limit, after))
 
     async def _list_kinds(self) -> list[str]:
         reader = await self._for_reading()
@@ -140,7 +143,7 @@ class S3Backend(RecordBackend):
         return [kind for kind in sorted(kinds) if await self._has_records(reader, kind, kinds[kind])]
 
     async def _count_labels(self, kind: str) -> dict[str, int]:
-        return (await self._snapshot(kind)).labels()
+        return await self._ask(kind, Snapshot.labels)
 
     async def close(self) -> None:
         """Wait for what is under way, then give back threads and connections. A later use opens new ones."""
@@ -153,6 +156,10 @@ class S3Backend(RecordBackend):
 
     async def _for_reading(self) -> ShardReader | None:
         return self._opening.reader or await self._threads.run(self._opening.for_reading)
+
+    async def _ask(self, kind: str, question: Callable[[Snapshot], T]) -> T:
+        """Answer a question about a whole kind; over 100,000 records that takes a while, so not in the loop."""
+        return await self._threads.run(question, await self._snapshot(kind))
 
     async def _snapshot(self, kind: str) -> Snapshot:
         reader = await self._for_reading()
