@@ -2,7 +2,9 @@
 
 import contextlib
 from collections.abc import AsyncIterator
+from unittest import mock
 
+from resources.aws import client
 from resources.aws.location import AwsLocation
 from resources.records.backend import BackendUnavailableError
 from resources.records.dynamodb.dynamodb_backend import DynamoDbBackend
@@ -16,8 +18,13 @@ def location(url: str, table: str) -> AwsLocation:
 
 @contextlib.asynccontextmanager
 async def new_table(url: str, prefix: str) -> AsyncIterator[DynamoDbBackend]:
-    """A backend on a table nothing was written to."""
+    """A backend on a table nothing was written to.
+
+    It is patient: moto answers one request at a time, and reads the whole table for a look into an index.
+    """
     backend = DynamoDbBackend(location(url, f"{prefix}records"))
+    with mock.patch.dict(client._READ_SECONDS, dynamodb=60):
+        backend._calls._client()
     await backend.create()
     yield backend
     await backend.close()

@@ -11,7 +11,7 @@ from resources.document_state.transitions import due_at, is_open
 from resources.records.dynamodb.item import BUCKETS, item_of
 from resources.records.record import Stamp, Write
 from tests.document_state.documents import claimed, complete, new
-from tests.records.contract import KIND, NOW
+from tests.records.contract import KIND, NOW, put
 from tests.records.dynamodb_tables import new_table
 from tests.servers.clients import dynamodb_client
 
@@ -97,6 +97,14 @@ async def test_a_short_list_reads_little_of_a_long_one(backend):
         assert len(await backend.list_due(KIND, NOW, 100)) == 100
     assert requests.operations == {"Query": BUCKETS}
     assert requests.n_items < 300
+
+
+async def test_nothing_is_asked_for_nothing(backend):
+    """A list of no length asks for none."""
+    await put(backend, "a", due_at=NOW)
+    with Requests(backend) as requests:
+        assert await backend.list_due(KIND, NOW, 0) == await backend.list_due_together(KIND, NOW, 0, "me") == []
+    assert not requests.operations
 
 
 async def test_askers_stay_apart(backend):

@@ -5,6 +5,7 @@ import json
 import threading
 import time
 
+import msgspec
 import pytest
 
 from resources.aws import client
@@ -190,6 +191,21 @@ class TestRefusals:
             with pytest.raises(BackendUnavailableError, match="not DynamoDB"):
                 await call
 
+    @pytest.mark.parametrize(
+        ("left_out", "says"), [("AWS_ACCESS_KEY_ID", "No credentials"), ("AWS_REGION", "No region is set")]
+    )
+    async def test_what_boto3_is_not_given(self, moto_url, aws_credentials, monkeypatch, left_out, says):
+        """Without credentials or region nothing is asked, and the error says what to set."""
+        for name in {left_out, left_out.replace("REGION", "DEFAULT_REGION")}:
+            monkeypatch.delenv(name)
+        lacking = DynamoDbBackend(
+            msgspec.structs.replace(location(moto_url, "t"), region="" if "region" in says else "x")
+        )
+        with pytest.raises(BackendError, match=says) as raised:
+            await lacking.read(KIND, "a")
+        assert not isinstance(raised.value, BackendUnavailableError)
+        await lacking.close()
+
     async def test_nobody_listens(self, table_prefix):
         """A server that is not there is unavailable."""
         nowhere = DynamoDbBackend(location("http://127.0.0.1:9", "t"))
@@ -252,7 +268,7 @@ class TestWaiting:
     async def test_closing_gives_back_threads(self, backend):
         """After closing, the backend's threads have ended, and using it is an error."""
         await backend.compare_and_set(KIND, [Write(f"k{i}", b"", None) for i in range(50)])
-        mine = [*backend._calls._single._threads, *backend._calls._bulk._threads]
+        mine = [*backend._threads._single._threads, *backend._threads._bulk._threads]
         await backend.close()
         assert not any(thread.is_alive() for thread in mine)
         with pytest.raises(RuntimeError):

@@ -37,7 +37,7 @@ async def first_of_all(
     size = limit // len(buckets) + isqrt(limit) + 1
     reached: dict[str, str | None] = dict.fromkeys(buckets, after)
     found: list[Item] = []
-    lagging = list(buckets)
+    lagging = list(buckets) if limit > 0 else []
     while lagging:
         pages = await read([Section(bucket, reached[bucket] or "", size) for bucket in lagging])
         for bucket, page in zip(lagging, pages, strict=True):
@@ -47,4 +47,4 @@ async def first_of_all(
         end = found[limit - 1][sort]["S"] if len(found) >= limit else None
         lagging = [bucket for bucket, at in reached.items() if at is not None and (end is None or at < end)]
         size *= 2
-    return found[:limit]
+    return found[: max(0, limit)]

@@ -1,17 +1,15 @@
-"""Calls of a table: what they raise is ours, and none of them is made in an event loop's thread."""
+"""Calls of a table: they block, try again where that helps, and what they raise is ours."""
 
-import asyncio
 import itertools
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError, ConnectionClosedError
 
-from resources.aws.client import CONNECTIONS, open_client
+from resources.aws.client import open_client
 from resources.aws.location import AwsLocation
 from resources.aws.trouble import Trouble, trouble_of
 from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError
@@ -19,10 +17,6 @@ from resources.records.dynamodb.item import DamagedItemError
 
 Thing = TypeVar("Thing")
 Result = TypeVar("Result")
-
-# Single calls have threads of their own: a heartbeat never waits behind a load of thousands.
-_SINGLE = 4
-_BULK = CONNECTIONS - _SINGLE
 
 _TRIED_FOR = 8.0  # seconds; a heartbeat that was held up tries once more within its lease
 _FIRST_PAUSE = 0.05
@@ -33,7 +27,7 @@ _MAKING_INDEX = "An index is still being made. Trying again later can help."
 
 
 class TableCalls:
-    """A table and the threads its calls are made in. The client is made by the first call. For many threads at once."""
+    """Calls of one table. The client is made by the first call. For many threads at once."""
 
     def __init__(self, location: AwsLocation) -> None:
         self.table = location.name
@@ -41,43 +35,6 @@ class TableCalls:
         self._location = location
         self._lock = threading.Lock()
         self._made: Any = None
-        self._single = ThreadPoolExecutor(_SINGLE, "dynamodb")
-        self._bulk = ThreadPoolExecutor(_BULK, "dynamodb-bulk")
-
-    async def one(self, do: Callable[[], Result]) -> Result:
-        """Do one thing in a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._single, do)
-
-    async def each(self, do: Callable[[Thing], Result], things: Sequence[Thing]) -> list[Result]:
-        """Do the same with each thing, many at once; the results in their order.
-
-        After an error nothing more is begun, and it is raised when nothing is under way any more: who reads then reads
-        what stays.
-        """
-        if len(things) == 1:
-            return [await self.one(lambda: do(things[0]))]
-        results: dict[int, Result] = {}
-        errors: list[BaseException] = []
-        remaining = iter(enumerate(things))  # `next` on it is atomic
-
-        def work() -> None:
-            try:
-                for number, thing in remaining:
-                    results[number] = do(thing)
-                    if errors:
-                        return
-            except BaseException as error:  # noqa: BLE001 - raised below
-                errors.append(error)
-
-        loop = asyncio.get_running_loop()
-        try:
-            await asyncio.gather(*(loop.run_in_executor(self._bulk, work) for _ in range(min(_BULK, len(things)))))
-        except asyncio.CancelledError as error:
-            errors.append(error)
-            raise
-        if errors:
-            raise errors[0]
-        return [results[number] for number in range(len(things))]
 
     def call(
         self, operation: str, about: str = "", tolerated: Collection[str] = (), **parameters: Any
@@ -109,7 +66,7 @@ class TableCalls:
                 headers = answer["ResponseMetadata"]["HTTPHeaders"]
                 if "amz-json" not in headers.get("content-type", ""):
                     # Something between us and DynamoDB, whose page must not pass for an empty answer.
-                    raise BackendUnavailableError(self.uri, f"{about}: the answer is not DynamoDB's.")
+                    raise BackendUnavailableError(self.uri, _told("The answer is not DynamoDB's.", about))
                 return answer
 
     def ask(self, operation: str, about: str = "", **parameters: Any) -> dict[str, Any]:
@@ -129,10 +86,8 @@ class TableCalls:
         except DamagedItemError as error:
             raise BackendCorruptError(self.uri, str(error)) from error
 
-    async def close(self) -> None:
-        """Wait for what is under way, and give back threads and connections."""
-        for pool in (self._single, self._bulk):
-            await asyncio.to_thread(pool.shutdown)
+    def close(self) -> None:
+        """Give back the connections."""
         with self._lock:
             if self._made is not None:
                 self._made.close()
@@ -152,9 +107,12 @@ class TableCalls:
             message = _MISSING
         elif "backfilling" in message:
             message, can_heal = _MAKING_INDEX, True
-        if about:
-            message = f"{about}: {message}"
-        return BackendUnavailableError(self.uri, message) if can_heal else BackendError(self.uri, message)
+        kind = BackendUnavailableError if can_heal else BackendError
+        return kind(self.uri, _told(message, about))
+
+
+def _told(message: str, about: str) -> str:
+    return f"{about}: {message}" if about else message
 
 
 def pauses() -> Iterator[float]:

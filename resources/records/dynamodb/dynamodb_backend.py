@@ -10,6 +10,7 @@ from zlib import crc32
 from resources.aws.location import AwsLocation
 from resources.records.backend import RecordBackend, RecordTooLargeError, WrongOptionError
 from resources.records.dynamodb.buckets import Page, Section, first_of_all
+from resources.records.dynamodb.call_threads import CallThreads
 from resources.records.dynamodb.calls import TableCalls
 from resources.records.dynamodb.item import (
     BUCKETS,
@@ -43,6 +44,7 @@ class DynamoDbBackend(RecordBackend):
     def __init__(self, location: AwsLocation) -> None:
         self.uri = location.uri
         self._calls = TableCalls(location)
+        self._threads = CallThreads()
 
     async def create(self, *, shards: int | None = None) -> None:
         """Make the table and wait until it can be used. Safe to repeat, and for many at once.
@@ -54,12 +56,12 @@ class DynamoDbBackend(RecordBackend):
         """
         if shards is not None:
             raise WrongOptionError(f"State store {self.uri} is not kept in shards.")
-        await self._calls.one(partial(create_table, self._calls))
+        await self._threads.one(partial(create_table, self._calls))
 
     async def _read(self, kind: str, keys: Collection[str]) -> dict[str, Record]:
         wanted = [primary_key(kind, key) for key in dict.fromkeys(keys) if is_possible(key)]
         parts = [wanted[start : start + KEYS_A_READ] for start in range(0, len(wanted), KEYS_A_READ)]
-        items = chain.from_iterable(await self._calls.each(partial(get_items, self._calls), parts))
+        items = chain.from_iterable(await self._threads.each(partial(get_items, self._calls), parts))
         return {record.key: record for record in (self._calls.reading(record_of, item) for item in items)}
 
     async def _write(self, kind: str, writes: Sequence[tuple[Write, Stamp]]) -> list[bool]:
@@ -68,7 +70,7 @@ class DynamoDbBackend(RecordBackend):
             reason = too_large(kind, write.key, item) if item else ""
             if reason:
                 raise RecordTooLargeError(self.uri, kind, write.key, reason)
-        return await self._calls.each(
+        return await self._threads.each(
             lambda number: self._write_one(kind, writes[number][0], items[number]), range(len(writes))
         )
 
@@ -86,7 +88,7 @@ class DynamoDbBackend(RecordBackend):
             items, reached = query.section(section)
             return Page([item for item in items if labels is None or self._label(item) in labels], reached)
 
-        found = await first_of_all(partial(self._calls.each, page), buckets_of(kind), "key", after, limit)
+        found = await first_of_all(partial(self._threads.each, page), buckets_of(kind), "key", after, limit)
         return [self._calls.reading(record_of, item) for item in found]
 
     async def _list_keys(self, kind: str, labels: Collection[str]) -> list[str]:
@@ -95,7 +97,7 @@ class DynamoDbBackend(RecordBackend):
         def keys(bucket: str) -> list[str]:
             return [item["key"]["S"] for item in query.whole(bucket) if self._label(item) in labels]
 
-        return sorted(chain.from_iterable(await self._calls.each(keys, buckets_of(kind))))
+        return sorted(chain.from_iterable(await self._threads.each(keys, buckets_of(kind))))
 
     async def _list_open(self, kind: str) -> list[OpenKey]:
         query = Query(self._calls, index="open")
@@ -103,7 +105,7 @@ class DynamoDbBackend(RecordBackend):
         def open_keys(bucket: str) -> list[OpenKey]:
             return [OpenKey(item["key"]["S"], self._label(item)) for item in query.whole(bucket)]
 
-        return sorted(chain.from_iterable(await self._calls.each(open_keys, buckets_of(kind))))
+        return sorted(chain.from_iterable(await self._threads.each(open_keys, buckets_of(kind))))
 
     async def list_due_together(self, kind: str, now: datetime, limit: int, asker: str) -> list[str]:
         """See RecordBackend. Each asker begins with a bucket of its own and looks further where that is not enough.
@@ -127,12 +129,12 @@ class DynamoDbBackend(RecordBackend):
         start, end = due_text(after.due_at, after.key) if after else "", end_of_due(now)
         if start >= end:
             return []
-        read = partial(self._calls.each, partial(query.section, end=end))
+        read = partial(self._threads.each, partial(query.section, end=end))
         found = await first_of_all(read, buckets, "due", start, limit)
         return [self._calls.reading(due_key, item) for item in found]
 
     async def _list_kinds(self) -> list[str]:
-        return sorted(set().union(*await self._calls.each(partial(kinds_in, self._calls), range(BUCKETS))))
+        return sorted(set().union(*await self._threads.each(partial(kinds_in, self._calls), range(BUCKETS))))
 
     async def _count_labels(self, kind: str) -> dict[str, int]:
         query = Query(self._calls, attributes=_LABELLED)
@@ -140,11 +142,12 @@ class DynamoDbBackend(RecordBackend):
         def count(bucket: str) -> Counter[str]:
             return Counter(self._label(item) for item in query.whole(bucket))
 
-        return dict(sum(await self._calls.each(count, buckets_of(kind)), Counter()))
+        return dict(sum(await self._threads.each(count, buckets_of(kind)), Counter()))
 
     async def close(self) -> None:
         """Give back threads and connections."""
-        await self._calls.close()
+        await self._threads.close()
+        self._calls.close()
 
     def _label(self, item: Item) -> str:
         return self._calls.reading(label_of, item)
