@@ -17,7 +17,7 @@ from resources.records.sqlite_backend import SqliteBackend
 from tests.document_state.documents import built, claimed, content_changed, extracted, ingested, new
 from tests.document_state.wall_clock import HOUR, STEPS, WallClock
 
-LEASE = timedelta(seconds=0.2)
+LEASE = timedelta(seconds=0.5)
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -125,7 +125,7 @@ class TestWorkers:
         worker = await Worker.register(backend, "run", utc_now(), LEASE)
         watch = WorkerWatch(backend, LEASE)
         with Heartbeat(worker, LEASE / 10):
-            for _ in range(6):
+            for _ in range(12):
                 assert await watch.bury() == []
                 clock.step(step)
                 await asyncio.sleep(0.06)

@@ -215,7 +215,10 @@ class TestHeartbeat:
 
         sqlite._write = fails_at_first
         with Heartbeat(worker, timedelta(seconds=0.01)):
-            await asyncio.sleep(0.2)
+            for _ in range(1000):
+                if (await record_of(sqlite, worker.worker_id)).beat > 0:
+                    break
+                await asyncio.sleep(0.01)
         assert (await record_of(sqlite, worker.worker_id)).beat > 0
 
 
