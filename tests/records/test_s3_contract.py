@@ -20,6 +20,8 @@ class S3Contract(RecordBackendContract):
 
 
 class TestOnMoto(S3Contract):
+    INCREMENTS = 50
+
     @pytest.fixture
     async def backend(self, moto_url, bucket_name) -> RecordBackend:
         """A backend on a new bucket."""
