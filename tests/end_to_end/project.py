@@ -18,6 +18,7 @@ class Project:
         self.root = root
         self.docs = root / "docs"
         self.docs.mkdir(parents=True, exist_ok=True)
+        self.environment: dict[str, str] = {}
         self.configure(config or '[[sources]]\nname = "docs"\nuri = "docs"\n')
 
     def configure(self, config: str) -> None:
@@ -62,4 +63,5 @@ class Project:
 
     def _environment(self) -> dict[str, str]:
         private = ("INGEST_", "DAGSTER_", "DEFAULT_EMBEDDER")
-        return {name: value for name, value in os.environ.items() if not name.startswith(private)}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(private)}
+        return inherited | self.environment

