@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_DEV := $(VENV)/.setup-dev
 
-.PHONY: help ingest dev test test-servers planted-bugs check bench bench-peers lock clean
+.PHONY: help ingest dev test test-servers planted-bugs check bench bench-state bench-peers lock clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,11 @@ bench: $(SETUP_DEV)  ## Measure the command line, stores and Dagster's events. P
 	$(BIN)/python -m benchmarks.bench_cli
 	$(BIN)/python -m benchmarks.bench_events
 	$(BIN)/python -m benchmarks.bench_store
+
+bench-state: $(SETUP_DEV)  ## Measure the state: a million documents on SQLite, requests and bytes on S3 and DynamoDB.
+	$(BIN)/python -m benchmarks.bench_state
+	$(BIN)/python -m benchmarks.bench_discovery
+	$(BIN)/python -m benchmarks.bench_state_servers
 
 bench-peers: $(SETUP_DEV)  ## Beside other tools: PEERS=folder of the peers' benchmark, ARGS=its arguments.
 	PEER_EXTRA="ours=$(abspath $(BIN))/python,$(CURDIR)/benchmarks/peers_adapter.py," \
