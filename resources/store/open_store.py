@@ -3,6 +3,7 @@
 | kind | where documents go |
 |---|---|
 | `duckdb` | one file on this machine, exact search; options `path`, `lock_timeout` (seconds), `memory_limit` |
+| `pgvector` | a PostgreSQL, exact search; options `url` or `dsn_env`, `schema`, `statement_timeout`, `lock_timeout` |
 
 More can be added by packages that name a `Store` class in the entry point group `ingest_assets.stores`.
 """
@@ -16,7 +17,10 @@ import msgspec
 from resources.store.store import EmbedderStamp, Store, StoreConfigError
 
 GROUP = "ingest_assets.stores"
-_BUILT_IN = (EntryPoint("duckdb", "resources.store.duckdb_store:DuckDBStore", GROUP),)
+_BUILT_IN = (
+    EntryPoint("duckdb", "resources.store.duckdb_store:DuckDBStore", GROUP),
+    EntryPoint("pgvector", "resources.store.pgvector_store:PgvectorStore", GROUP),
+)
 
 
 def open_store(kind: str, slug: str, stamp: EmbedderStamp, config: Mapping[str, Any]) -> Store:
@@ -44,5 +48,12 @@ def _class_of(kind: str, slug: str) -> type[Store]:
     known = {entry.name: entry for entry in (*entry_points(group=GROUP), *_BUILT_IN)}
     if kind not in known:
         raise StoreConfigError(slug, f"unknown store kind '{kind}'. Known: {', '.join(sorted(known))}.")
-    store: type[Store] = known[kind].load()
+    try:
+        store: type[Store] = known[kind].load()
+    except ModuleNotFoundError as error:
+        raise StoreConfigError(
+            slug,
+            f"kind '{kind}' needs the package '{error.name}', which is not installed. "
+            f"For a kind of this program: pip install 'ingest-assets[{kind}]'.",
+        ) from error
     return store
