@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from resources.artifact_store.artifact import Place
+from resources.store import pgvector_queries as queries
 from resources.store import pgvector_rows
 from resources.store.open_store import open_store
 from resources.store.pgvector_store import PgvectorStore
@@ -24,6 +25,7 @@ from resources.store.store import (
     Store,
     StoreConfigError,
     StoreCorruptError,
+    StoreMismatchError,
     StoreTooNewError,
     StoreUnavailableError,
 )
@@ -485,10 +487,11 @@ class TestWritersAtOnce:
 
         with ThreadPoolExecutor(5) as threads:
             reading = threads.submit(read)
-            results = dict(
-                zip(tokens, threads.map(lambda t: server.store(schema).write(_version(t)), tokens), strict=True)
-            )
-            done.set()
+            try:
+                written = threads.map(lambda token: server.store(schema).write(_version(token)), tokens)
+                results = dict(zip(tokens, written, strict=True))
+            finally:
+                done.set()
             reading.result()
         assert not any(result.fenced for result in results[13])
         assert any(result.fenced for token in tokens for result in results[token])
@@ -522,13 +525,37 @@ class TestWritersAtOnce:
 
         with ThreadPoolExecutor(2) as threads:
             writing = [threads.submit(write, name) for name in "ab"]
-            for _ in range(5):
-                time.sleep(0.05)
-                store.drop()
-                store.held_documents()
-            stop.set()
+            try:
+                for _ in range(5):
+                    time.sleep(0.05)
+                    store.drop()
+                    store.held_documents()
+            finally:
+                stop.set()
             for write_done in writing:
                 write_done.result()
+
+    def test_reader_sees_one_moment(self, store):
+        """What is committed while a reader is at work comes after it."""
+        store.write([build("a", ["one"])])
+        with store._database.reading() as session:
+            before = session.rows(queries.SELECT_HELD_CHUNKS, {"document_ids": ["a"]})
+            store.write([build("a", ["two"], token=2)])
+            assert session.rows(queries.SELECT_HELD_CHUNKS, {"document_ids": ["a"]}) == before
+        assert texts_of(store, "a") == ["two"]
+
+    def test_reader_that_waited_for_a_takeover(self, server, schema, store):
+        """Who had to wait for the tables sees what became of them, not what was there before."""
+        store.write([build("a", ["one"])])
+        with psycopg.connect(server.url) as other, ThreadPoolExecutor(1) as threads:
+            other.execute(f'LOCK TABLE "{schema}".test_meta')
+            other.execute(f"""UPDATE "{schema}".test_meta SET embedder_name = 'other'""")
+            searching = threads.submit(search, store, "one")
+            while server.rows("SELECT count(*) FROM pg_locks WHERE NOT granted") == [(0,)]:
+                time.sleep(0.01)
+            other.commit()
+            with pytest.raises(StoreMismatchError):
+                searching.result()
 
     def test_killed_writers_leave_whole_documents(self, server, schema, store, raw):
         """Writers killed at a random moment: each document is whole, and its rows are free for the next."""
