@@ -7,7 +7,7 @@ import pytest
 from resources.aws import client
 from resources.records.backend import BackendError, BackendUnavailableError, RecordTooLargeError
 from resources.records.record import Write
-from resources.records.s3 import s3_backend, shard
+from resources.records.s3 import packing, s3_backend
 from resources.records.s3.s3_backend import S3Backend
 from resources.records.s3.shard_cache import ShardCache
 from resources.records.uri import UnknownSchemeError, open_backend
@@ -148,7 +148,7 @@ class TestLimits:
     async def test_a_shard_too_large(self, s3, monkeypatch):
         """A shard that no reader would accept is not written."""
         stamp = await put(s3, "a")
-        monkeypatch.setattr(shard, "LARGEST", 10_000)
+        monkeypatch.setattr(packing, "LARGEST", 10_000)
         with pytest.raises(BackendError, match=r"thing/003.*at most"):
             await put(s3, "a", bytes(20_000), stamp)
         assert (await s3.read(KIND, "a")).stamp == stamp

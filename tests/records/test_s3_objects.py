@@ -8,7 +8,7 @@ import zstandard
 
 from resources.records.backend import BackendCorruptError, WrongOptionError
 from resources.records.record import Stamp, Write
-from resources.records.s3 import shard as shard_module
+from resources.records.s3 import packing
 from resources.records.s3.layout import object_of, shard_named
 from resources.records.s3.s3_backend import S3Backend
 from resources.records.s3.shard import shard_of
@@ -181,8 +181,8 @@ class TestLayout:
 def bomb() -> bytes:
     """A small object that says to unpack to more than anybody wants."""
     packed = io.BytesIO()
-    with zstandard.ZstdCompressor().stream_writer(packed, size=shard_module.LARGEST + 1, closefd=False) as writer:
-        for _ in range(shard_module.LARGEST // (1 << 20)):
+    with zstandard.ZstdCompressor().stream_writer(packed, size=packing.LARGEST + 1, closefd=False) as writer:
+        for _ in range(packing.LARGEST // (1 << 20)):
             writer.write(bytes(1 << 20))
         writer.write(b"\0")
     return packed.getvalue()

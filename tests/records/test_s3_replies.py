@@ -212,7 +212,7 @@ class TestOutage:
 
     async def test_contention_has_an_end(self, proxied, proxy, monkeypatch):
         """Whoever always comes too late is told so after a bounded number of attempts."""
-        monkeypatch.setattr("resources.records.s3.shard_writer._LONGEST_PAUSE", 0.01)
+        monkeypatch.setattr("resources.records.s3.patience._LONGEST_PAUSE", 0.01)
         await put(proxied, "a")
         proxy.inject(s3_error(412, "PreconditionFailed"), puts_of_a, times=1000)
         with pytest.raises(BackendUnavailableError, match="others were first"):

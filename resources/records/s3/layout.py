@@ -1,5 +1,6 @@
 """How a prefix is laid out: its format and number of shards, in `format.json`, which never changes once it is made."""
 
+import re
 from typing import Annotated
 from urllib.parse import quote, unquote
 
@@ -12,6 +13,7 @@ FORMAT = 1
 FORMAT_FILE = "format.json"
 SHARDS = 64
 MOST_SHARDS = 256
+BASE_ID = re.compile(r"[0-9a-f]{16}")
 _SUFFIX = ".jsonl.zst"
 _ATTEMPTS = 3
 
@@ -34,9 +36,25 @@ def folder_of(kind: str) -> str:
     return f"{quote(kind, safe='')}/"
 
 
+def shard_prefix(kind: str, shard: int) -> str:
+    """What the names of a shard's objects begin with."""
+    return f"{folder_of(kind)}{shard:03}"
+
+
 def object_of(kind: str, shard: int) -> str:
-    """The name of a shard's object."""
-    return f"{folder_of(kind)}{shard:03}{_SUFFIX}"
+    """The name of a shard's object, its head if it has a base."""
+    return f"{shard_prefix(kind, shard)}{_SUFFIX}"
+
+
+def base_of(kind: str, shard: int, base_id: str) -> str:
+    """The name of the object of a base, which no shard's has."""
+    return f"{shard_prefix(kind, shard)}-{base_id}{_SUFFIX}"
+
+
+def is_base_of(kind: str, shard: int, name: str) -> bool:
+    """Whether a name is that of a base of a shard, and no other program's."""
+    base_id = name.removesuffix(_SUFFIX).rpartition("-")[2]
+    return bool(BASE_ID.fullmatch(base_id)) and base_of(kind, shard, base_id) == name
 
 
 def shard_named(name: str) -> tuple[str, int] | None:

@@ -75,12 +75,12 @@ def line_of(write: Write, value: bytes, stamp: Stamp) -> Line:
 
 
 def encode_lines(lines: list[Line]) -> bytes:
-    """The text of a shard."""
+    """The text of lines."""
     return _encoder.encode_lines(lines)
 
 
-def decode_lines(text: bytes) -> list[Line]:
-    """The lines of a text.
+def decode_lines(text: bytes, first: int = 1) -> list[Line]:
+    """The lines of a text, of which the first has this number.
 
     Raises:
         UnreadableError: one of them is damaged, or of a newer format.
@@ -88,8 +88,8 @@ def decode_lines(text: bytes) -> list[Line]:
     try:
         lines = _decoder.decode_lines(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise UnreadableError(_first_unreadable(text)) from error
-    for number, line in enumerate(lines, 1):
+        raise UnreadableError(_first_unreadable(text, first)) from error
+    for number, line in enumerate(lines, first):
         if line.format != FORMAT or (line.value is UNSET) == (line.base64 is UNSET):
             raise UnreadableError(f"line {number}, record '{line.key}': {_objection(line.format)}.")
     return lines
@@ -106,8 +106,8 @@ def _comes_back(line: Line, value: bytes) -> bool:
         return False
 
 
-def _first_unreadable(text: bytes) -> str:
-    for number, raw in enumerate(text.split(b"\n"), 1):
+def _first_unreadable(text: bytes, first: int) -> str:
+    for number, raw in enumerate(text.split(b"\n"), first):
         try:
             if raw:
                 _decoder.decode(raw)

@@ -10,30 +10,27 @@ time. None of these does harm:
 - Not committed: the shard is read and the writes are judged anew. What was refused is refused on what was just read.
 - Arriving later: it asks for the ETag it was made for, or for an absent object. If the shard still has that ETag when
   we send the next PUT, one of the two comes first, and the other is refused. Later the ETag is gone for good, since no
-  two states of a shard are equal (see `shard`) and we never remove the object of one.
+  two states of a head are equal (see `packing`) and we never remove the object of one.
 """
 
-import random
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from resources.records.backend import BackendError, BackendUnavailableError
 from resources.records.record import Stamp, Write
 from resources.records.s3.bucket import Bucket, Refusal
+from resources.records.s3.compaction import Compaction
 from resources.records.s3.layout import object_of
-from resources.records.s3.shard import Shard, TooLargeError
+from resources.records.s3.objects import encode_head
+from resources.records.s3.packing import TooLargeError
+from resources.records.s3.patience import Patience
+from resources.records.s3.shard import Shard
 from resources.records.s3.shard_cache import Stored
 from resources.records.s3.shard_reader import ShardReader
 
 Writes = Sequence[tuple[Write, Stamp]]
 Submit = Callable[[Callable[[], None]], object]
-
-_RACES = 40  # attempts in which others were first
-_OUTAGES = 3  # attempts without a clear answer, each of them sent several times by boto3
-_FIRST_PAUSE = 0.01
-_LONGEST_PAUSE = 1.0
 
 
 class _Waiting:
@@ -105,71 +102,54 @@ class ShardWriter:
             BackendUnavailableError: others were always first, or no answer was clear; nothing is known.
             BackendError: by what went wrong.
         """
-        patience = _Patience(self._bucket.uri, self._name)
-        base, is_fresh = self._reader.last_seen(self._kind, self._number), False
-        while True:
-            if base is None:
-                base, is_fresh = self._reader.read(self._kind, self._number), True
-            changed, done = base.shard.changed(writes)
-            if changed is None:
-                if is_fresh:
-                    return done
-                base = None
-                continue
-            if self._put(base, changed, patience):
-                return done
-            base, is_fresh = self._reader.read(self._kind, self._number), True
-            if changed.changes[0] in base.shard.changes:
-                return done
-
-    def _put(self, base: Stored, changed: Shard, patience: "_Patience") -> bool:
-        """Whether the change was written for certain; if not, reading tells."""
         try:
-            body = changed.encode()
+            return self._try(writes, Patience(self._bucket.uri, self._name))
         except TooLargeError as error:
-            raise BackendError(
-                self._bucket.uri, f"{self._name}: {error}. Use more shards, or another backend."
-            ) from error
+            message = f"{self._name}: {error}. Use more shards, or another backend."
+            raise BackendError(self._bucket.uri, message) from error
+
+    def _try(self, writes: Writes, patience: Patience) -> list[bool]:
+        stored, is_fresh = self._reader.last_seen(self._kind, self._number), False
+        while True:
+            if stored is None:
+                stored, is_fresh = self._reader.read(self._kind, self._number), True
+            changed, done = stored.shard.changed(writes)
+            if changed is None and is_fresh:
+                return done
+            head = encode_head(changed) if changed else b""
+            # A base is too much to put for a head that may be refused.
+            if changed is None or (len(head) > changed.room and not is_fresh):
+                stored = None
+                continue
+            stored, is_ours = self._change(stored, changed, head, patience)
+            if is_ours:
+                return done
+            is_fresh = True
+
+    def _change(self, stored: Stored, changed: Shard, head: bytes, patience: Patience) -> tuple[Stored, bool]:
+        """The shard as it is after an attempt at a change, and whether the change is in it."""
+        compaction = Compaction(self._bucket, self._kind, self._number, stored)
+        if len(head) > changed.room:
+            changed = compaction.compact(changed, patience)
+            head = encode_head(changed)
+        written = self._put(stored, changed, head, patience)
+        after = written or self._reader.read(self._kind, self._number)
+        is_ours = written is not None or changed.changes[0] in after.shard.changes
+        compaction.settle(after, is_ours=is_ours)
+        return after, is_ours
+
+    def _put(self, stored: Stored, changed: Shard, head: bytes, patience: Patience) -> Stored | None:
+        """What was written for certain; if nothing was, reading tells."""
         while True:
             try:
-                answer = self._bucket.put(self._name, body, base.etag)
+                answer = self._bucket.put(self._name, head, stored.etag)
             except BackendUnavailableError as error:
                 patience.after_outage(error)
-                return False
+                return None
             if isinstance(answer, str):
-                self._reader.remember(self._kind, self._number, Stored(answer, changed))
-                return True
+                written = Stored(answer, changed)
+                self._reader.remember(self._kind, self._number, written)
+                return written
             patience.after_race()
             if answer is not Refusal.BUSY:
-                return False
-
-
-class _Patience:
-    """How often a change is tried, and the growing pauses between, of random length so that rivals part."""
-
-    def __init__(self, uri: str, name: str) -> None:
-        self._uri = uri
-        self._name = name
-        self._races = 0
-        self._outages = 0
-
-    def after_race(self) -> None:
-        """Somebody else was first."""
-        self._races += 1
-        if self._races == _RACES:
-            raise BackendUnavailableError(
-                self._uri, f"{self._name}: others were first {_RACES} times. Try again later."
-            )
-        self._pause(self._races)
-
-    def after_outage(self, error: BackendUnavailableError) -> None:
-        """It is not clear whether the change was written."""
-        self._outages += 1
-        if self._outages == _OUTAGES:
-            raise error
-        self._pause(self._outages)
-
-    @staticmethod
-    def _pause(times: int) -> None:
-        longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**times)
-        time.sleep(random.uniform(0, longest))  # noqa: S311 - no secret
+                return None
