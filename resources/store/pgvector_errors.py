@@ -35,7 +35,7 @@ _REFUSALS = (
 
 def domain_error(store: str, address: Address, error: psycopg.Error) -> StoreError | ValueError:
     """What the error means. A ValueError is about what was given, so it concerns single documents."""
-    words = address.redacted(str(error).strip().rstrip("."))
+    words = address.redacted(" ".join(str(error).split()).rstrip(".?"))
     state = error.sqlstate or ""
     if state.startswith(_DATA) or (not state and isinstance(error, psycopg.DataError)):
         return ValueError(f"Store '{store}': PostgreSQL cannot hold what was given: {words}")
