@@ -3,6 +3,7 @@
 Credentials, region and retries come by boto3's own ways; only how long a silent server is waited for is ours.
 """
 
+import os
 from typing import Any
 
 from resources.aws.location import AwsLocation
@@ -34,9 +35,11 @@ def open_client(location: AwsLocation) -> Any:
         s3={"addressing_style": "path"} if location.endpoint_url else None,
         signature_version=botocore.UNSIGNED if location.anonymous else None,
     )
-    return boto3.session.Session().client(
+    session = boto3.session.Session()
+    return session.client(
         location.scheme,
         endpoint_url=location.endpoint_url or None,
-        region_name=location.region or None,
+        # boto3 itself does not look at AWS_REGION, which containers and other tools of Amazon set.
+        region_name=location.region or session.region_name or os.environ.get("AWS_REGION"),
         config=config,
     )

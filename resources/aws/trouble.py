@@ -85,7 +85,8 @@ def _without_answer(error: BotoCoreError) -> Trouble:
     if isinstance(error, NoCredentialsError | PartialCredentialsError):
         return Trouble("No credentials were found. Give them by boto3's ways, such as AWS_PROFILE.", can_heal=False)
     if isinstance(error, NoRegionError):
-        return Trouble("No region is set. Set AWS_REGION, or add ?region= to the URI.", can_heal=False)
+        what_to_do = "Set AWS_DEFAULT_REGION or AWS_REGION, or add ?region= to the URI."
+        return Trouble(f"No region is set. {what_to_do}", can_heal=False)
     if isinstance(error, ConnectionError | HTTPClientError | IncompleteReadError):
         return Trouble(f"No answer ({type(error).__name__}). Trying again later can help.", can_heal=True)
     return Trouble(f"{type(error).__name__}: {str(error)[:_LONGEST_MESSAGE]}", can_heal=False)
