@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 PATIENCE_SECONDS = 30.0
+PAGE_BYTES = 8192
 _PAUSE_SECONDS = 0.01
+_PAGES_BETWEEN_CHECKPOINTS = 4_000
 
 
 class NewerFormatError(Exception):
@@ -86,7 +88,11 @@ class SqliteFile:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
+        # Of the pages SQLite makes by itself a document's record fills a third or overflows it (measured: a million
+        # records load in half the time). It is a new file's alone to say; an old one keeps the pages it has.
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         _use_wal(connection)
+        connection.execute(f"PRAGMA wal_autocheckpoint={_PAGES_BETWEEN_CHECKPOINTS}")
         connection.execute(f"PRAGMA synchronous={self._synchronous}")
         if self._format_of(connection) < len(self._migrations):
             connection.execute("BEGIN IMMEDIATE")

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -35,7 +35,8 @@ class SqliteBackend(RecordBackend):
 
     async def _write(self, kind: str, writes: Sequence[tuple[Write, Stamp]]) -> list[bool]:
         with self._errors(), self._file.transaction() as connection:
-            return [_write_one(connection, kind, write, stamp) for write, stamp in writes]
+            labels = _label_ids(connection, {write.label for write, _ in writes if write.value is not None})
+            return [_write_one(connection, kind, write, stamp, labels) for write, stamp in writes]
 
     async def _list(self, kind: str, after: str, limit: int, labels: Collection[str] | None) -> list[Record]:
         with self._errors():
@@ -57,7 +58,9 @@ class SqliteBackend(RecordBackend):
     async def _list_open(self, kind: str) -> list[OpenKey]:
         with self._errors():
             rows = self._file.connection.execute(sql.LIST_OPEN, (kind,)).fetchall()
-        return [OpenKey(key, label) for key, label in rows]
+            # Read after them, so that each of theirs is among these.
+            labels: dict[int, str] = dict(self._file.connection.execute(sql.LABELS).fetchall())
+        return [OpenKey(key, labels[label]) for key, label in rows]
 
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
         start = (to_micros(after.due_at), after.key) if after else (_BEFORE_EVERYTHING, "")
@@ -92,15 +95,24 @@ class SqliteBackend(RecordBackend):
             raise BackendError(self.uri, f"cannot open it: {error.strerror}.") from error
 
 
-def _write_one(connection: sqlite3.Connection, kind: str, write: Write, stamp: Stamp) -> bool:
+def _label_ids(connection: sqlite3.Connection, labels: set[str]) -> dict[str, int]:
+    """The numbers of labels; those that have none get one."""
+    connection.executemany(sql.ADD_LABEL, [(label,) for label in labels])
+    return dict(connection.execute(sql.LABEL_IDS, (json.dumps(list(labels)),)).fetchall())
+
+
+def _write_one(
+    connection: sqlite3.Connection, kind: str, write: Write, stamp: Stamp, labels: Mapping[str, int]
+) -> bool:
     seen = write.expected
-    due = to_micros(write.due_at) if write.due_at else None
-    new = (stamp.version, stamp.write_id, due, write.label, int(write.open))
     if write.value is None:
         if seen is None:
             return False  # removing what must be absent: the base class reads and sees that it is
         cursor = connection.execute(sql.REMOVE, (kind, write.key, seen.version, seen.write_id))
-    elif seen is None:
+        return cursor.rowcount == 1
+    due = to_micros(write.due_at) if write.due_at else None
+    new = (stamp.version, stamp.write_id, due, labels[write.label], int(write.open))
+    if seen is None:
         cursor = connection.execute(sql.CREATE, (kind, write.key, write.value, *new))
     else:
         cursor = connection.execute(sql.UPDATE, (write.value, *new, kind, write.key, seen.version, seen.write_id))

@@ -42,7 +42,10 @@ def _wait_for(project: Project, n_done: int) -> None:
     import sqlite3
 
     until = time.monotonic() + 60
-    query = "SELECT count(*) FROM records WHERE kind = 'document' AND label LIKE '%\"COMPLETED\"%Ingested%'"
+    query = (
+        "SELECT count(*) FROM records JOIN labels ON labels.id = records.label "
+        "WHERE kind = 'document' AND labels.label LIKE '%\"COMPLETED\"%Ingested%'"
+    )
     while time.monotonic() < until:
         path = project.root / ".ingest" / "state.db"
         if path.exists():

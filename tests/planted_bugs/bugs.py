@@ -247,8 +247,8 @@ BUGS = (
         "one result for all of a call",
         "sqlite",
         _SQLITE,
-        "return [_write_one(connection, kind, write, stamp) for write, stamp in writes]",
-        "return [any([_write_one(connection, kind, write, stamp) for write, stamp in writes])] * len(writes)",
+        "return [_write_one(connection, kind, write, stamp, labels) for write, stamp in writes]",
+        "return [any([_write_one(connection, kind, write, stamp, labels) for write, stamp in writes])] * len(writes)",
         f"{_ON_SQLITE}::test_bulk_has_a_result_each_in_order",
     ),
     Bug(

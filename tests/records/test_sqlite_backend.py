@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from resources.records.backend import BackendCorruptError, BackendError, BackendUnavailableError, RecordBackend
-from resources.records.record import Stamp, Write
+from resources.records.record import OpenKey, Stamp, Write
 from resources.records.sqlite_backend import SqliteBackend
 from resources.records.sqlite_queries import MIGRATIONS
 from tests.records.contract import KIND, MICROSECOND, NOW, RecordBackendContract, listed, put
@@ -70,13 +70,15 @@ class TestFile:
         """The table holds key, value, stamp, microseconds and label, by SQLite's own account."""
         stamp = await put(backend, "ä", b"\x00v", due_at=NOW, label="red")
         micros = int(NOW.timestamp()) * 1_000_000 + NOW.microsecond
-        assert raw(path, "SELECT * FROM records") == [(KIND, "ä", b"\x00v", 1, stamp.write_id, micros, "red", 0)]
+        assert raw(path, "SELECT * FROM records") == [(KIND, "ä", b"\x00v", 1, stamp.write_id, micros, 1, 0)]
+        assert raw(path, "SELECT * FROM labels") == [(1, "red")]
 
     async def test_another_program_may_write(self, backend, path):
         """A record that another connection put into the file is read like ours."""
         await put(backend, "a")
         connection = sqlite3.connect(path)
-        connection.execute("INSERT INTO records VALUES (?, 'b', x'00ff', 7, 'w', 1, 'l', 0)", (KIND,))
+        connection.execute("INSERT INTO labels VALUES (77, 'l')")
+        connection.execute("INSERT INTO records VALUES (?, 'b', x'00ff', 7, 'w', 1, 77, 0)", (KIND,))
         connection.commit()
         connection.close()
         found = await backend.read(KIND, "b")
@@ -153,13 +155,16 @@ class TestErrors:
         for statement in MIGRATIONS[0]:
             connection.execute(statement)
         connection.execute("INSERT INTO records VALUES (?, 'a', x'00', 3, 'w', NULL, 'l')", (KIND,))
+        connection.execute("INSERT INTO records VALUES (?, 'b', x'01', 4, 'x', 5, 'm')", (KIND,))
         connection.execute("PRAGMA user_version=1")
         connection.commit()
         connection.close()
         found = await backend.read(KIND, "a")
         assert (found.stamp, found.label, found.open) == (Stamp(3, "w"), "l", True)
         await put(backend, "a", b"", found.stamp)
-        assert await backend.list_open(KIND) == []
+        assert await backend.list_open(KIND) == [OpenKey("b", "m")]
+        assert await backend.count_labels(KIND) == {"": 1, "m": 1}
+        assert [due.key for due in await backend.list_due(KIND, NOW, 9)] == ["b"]
         assert raw(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
 
     async def test_locked_file_is_unavailable(self, backend, path):
