@@ -4,22 +4,21 @@ Many processes use the file in turn, behind a lock beside it. A call is one tran
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
-import numpy as np
 
 from resources.artifact_store.artifact import Place
 from resources.embedder.embedder import EmbedderStamp, Vectors
 from resources.store import duckdb_columns as columns
 from resources.store import duckdb_queries as queries
+from resources.store import store_rules
 from resources.store.document_changes import (
     Changes,
     DocumentRow,
     Held,
-    PlacedChunk,
     Placement,
     changes_between,
     removals_allowed,
@@ -32,10 +31,7 @@ from resources.store.store import (
     Hit,
     Removal,
     Store,
-    StoreChangedError,
     StoreCorruptError,
-    StoreMismatchError,
-    StoreTooNewError,
 )
 
 
@@ -75,7 +71,7 @@ class DuckDBStore(Store):
 
     def write(self, builds: Sequence[DocumentBuild]) -> list[BuildResult]:
         """See `Store.write`."""
-        _check(builds)
+        store_rules.check_builds(builds)
         if not builds:
             return []
         with self._file.writing() as session:
@@ -83,14 +79,15 @@ class DuckDBStore(Store):
                 self._adopt_embedder(session)
             changes = changes_between(_read_held(session, builds), builds)
             if not changes.is_empty():
-                _apply(session, changes, self._vectors_of(changes.new_chunks))
+                vectors = store_rules.vectors_of(self.slug, self.stamp, changes.new_chunks)
+                _apply(session, changes, vectors)
         return changes.results
 
     def remove(self, removals: Sequence[Removal]) -> list[BuildResult]:
         """See `Store.remove`."""
         if not removals:
             return []
-        _refuse_twice(removal.document_id for removal in removals)
+        store_rules.refuse_twice(removal.document_id for removal in removals)
         with self._file.writing() as session:
             self._check_version(session)
             document_ids = [removal.document_id for removal in removals]
@@ -110,7 +107,7 @@ class DuckDBStore(Store):
         source: str | None = None,
     ) -> list[Hit]:
         """See `Store.search`."""
-        self._check_query(vector)
+        store_rules.check_query(self.stamp, vector)
         with self._file.reading() as session:
             if k < 1 or session is None or not self._holds_our_vectors(session):
                 return []
@@ -141,31 +138,17 @@ class DuckDBStore(Store):
                 self.slug, f"{self._file.path} does not say what it is. Drop it and build it again."
             )
         version, name, embedder_version, dimension = rows[0]
-        if version > queries.SCHEMA_VERSION:
-            raise StoreTooNewError(
-                self.slug,
-                f"{self._file.path} has schema version {version}, and this program knows versions up to "
-                f"{queries.SCHEMA_VERSION}. Update the program, or build into a new store.",
-            )
+        store_rules.check_format(self.slug, str(self._file.path), version, queries.SCHEMA_VERSION)
         return EmbedderStamp(name, embedder_version, dimension) if name else None
 
     def _holds_our_vectors(self, session: Session) -> bool:
-        """Whether the file is our embedder's. Another's may be taken over while it holds no vector.
-
-        Raises:
-            StoreMismatchError: it holds vectors of another embedder.
-        """
+        """Whether the file is our embedder's; see `store_rules.holds_vectors_of`."""
         recorded = self._check_version(session)
-        if recorded == self.stamp:
-            return True
-        if recorded is not None and session.rows(queries.HAS_CHUNKS)[0][0]:
-            raise StoreMismatchError(
-                self.slug,
-                f"holds vectors of embedder {recorded}, and is configured for {self.stamp}. Vectors of two embedders "
-                f"cannot be compared: set the embedder back to '{recorded.name}', build into a new store, or drop "
-                "this one and build it again.",
-            )
-        return False
+
+        def has_chunks() -> bool:
+            return bool(session.rows(queries.HAS_CHUNKS)[0][0])
+
+        return store_rules.holds_vectors_of(self.stamp, recorded, has_chunks, self.slug)
 
     def _create(self, session: Session) -> None:
         for statement in (*queries.CREATE_TABLES, queries.with_dimension(queries.CREATE_CHUNKS, self.stamp.dimension)):
@@ -176,31 +159,6 @@ class DuckDBStore(Store):
         session.rows(queries.with_dimension(queries.CREATE_CHUNKS, self.stamp.dimension))
         session.rows(queries.DELETE_META)
         session.rows(queries.INSERT_META, _meta(self.stamp))
-
-    def _vectors_of(self, chunks: Sequence[PlacedChunk]) -> Vectors:
-        """The new chunks' vectors, one row each, finite and of our dimension."""
-        given = []
-        for build, _, chunk in chunks:
-            vector = build.vectors.get(chunk.chunk_id)
-            if vector is None:
-                raise StoreChangedError(
-                    self.slug,
-                    f"does not hold chunk {chunk.chunk_id} of document '{build.document_id}', and no vector was "
-                    "given for it. Ask again what is held, and write again.",
-                )
-            if len(vector) != self.stamp.dimension:
-                raise ValueError(
-                    f"Document '{build.document_id}': a vector of {len(vector)} numbers; {self.stamp} is needed."
-                )
-            given.append(vector)
-        vectors = np.array(given, dtype=np.float32).reshape(len(given), self.stamp.dimension)
-        if not np.isfinite(vectors).all():
-            raise ValueError("A vector holds NaN or infinity.")
-        return vectors
-
-    def _check_query(self, vector: Vectors) -> None:
-        if vector.shape != (self.stamp.dimension,) or not np.isfinite(vector).all():
-            raise ValueError(f"The query must be {self.stamp.dimension} finite numbers, not shape {vector.shape}.")
 
 
 def _meta(stamp: EmbedderStamp | None) -> dict[str, Any]:
@@ -214,20 +172,6 @@ def _meta(stamp: EmbedderStamp | None) -> dict[str, Any]:
 
 def _ids(document_ids: Sequence[str]) -> dict[str, list[str]]:
     return {"document_ids": list(document_ids)}
-
-
-def _refuse_twice(document_ids: Iterable[str]) -> None:
-    """Refuse a call that names a document twice: which of the two should stand?"""
-    for document_id, n_times in Counter(document_ids).items():
-        if n_times > 1:
-            raise ValueError(f"Document '{document_id}' is given {n_times} times in one call.")
-
-
-def _check(builds: Sequence[DocumentBuild]) -> None:
-    _refuse_twice(build.document_id for build in builds)
-    for build in builds:
-        if len({chunk.chunk_id for chunk in build.chunks}) < len(build.chunks):
-            raise ValueError(f"Document '{build.document_id}' has two chunks with one id.")
 
 
 def _read_fences(session: Session, document_ids: Sequence[str]) -> Held:
