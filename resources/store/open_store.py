@@ -4,6 +4,7 @@
 |---|---|
 | `duckdb` | one file on this machine, exact search; options `path`, `lock_timeout` (seconds), `memory_limit` |
 | `pgvector` | a PostgreSQL, exact search; options `url` or `dsn_env`, `schema`, `statement_timeout`, `lock_timeout` |
+| `opensearch` | an OpenSearch, exact search by default; options `url`, `search` and others (docs/stores.md) |
 
 More can be added by packages that name a `Store` class in the entry point group `ingest_assets.stores`.
 """
@@ -20,6 +21,7 @@ GROUP = "ingest_assets.stores"
 _BUILT_IN = (
     EntryPoint("duckdb", "resources.store.duckdb_store:DuckDBStore", GROUP),
     EntryPoint("pgvector", "resources.store.pgvector_store:PgvectorStore", GROUP),
+    EntryPoint("opensearch", "resources.store.opensearch_store:OpenSearchStore", GROUP),
 )
 
 

@@ -28,6 +28,7 @@ from resources.store.pgvector_address import PgvectorConfig, check_config
 from resources.store.pgvector_database import PgvectorDatabase, Session
 from resources.store.pgvector_schema import adopt_embedder, create_tables, recorded_embedder
 from resources.store.pgvector_tables import Tables
+from resources.store.storable_texts import storable_build
 from resources.store.store import (
     BuildResult,
     DocumentBuild,
@@ -79,7 +80,7 @@ class PgvectorStore(Store):
         check_builds(builds)
         if not builds:
             return []
-        builds = [rows.storable_build(build) for build in builds]
+        builds = [storable_build(build) for build in builds]
         with self._writing(self._holds_our_vectors) as session:
             changes = changes_between(_read_held(session, builds), builds)
             if not changes.is_empty():

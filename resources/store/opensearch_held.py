@@ -1,0 +1,118 @@
+"""What an OpenSearch store holds of some documents, for deciding what a write has to do."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from resources.embedder.embedder import EmbedderStamp, Vectors
+from resources.store.opensearch_index import StoreIndex, embedder_key, vector_name
+from resources.store.opensearch_queries import chosen, terms
+from resources.store.opensearch_rows import Head, Version, row_key, vector_of
+from resources.store.opensearch_snapshot import Snapshot, snapshot
+
+_FIELDS = ("document_id", "kind", "chunk_id", "generation", "embedder")
+_DOCUMENTS_A_SEARCH = 1_000
+
+
+@dataclass
+class Held:
+    """One document as it stands.
+
+    `chunks` are the ids a reader sees, with our embedder's vectors; `strangers` the generations of rows that no reader
+    sees, which dead or refused writers left.
+    """
+
+    head: Head | None = None
+    version: Version | None = None
+    chunks: set[str] = field(default_factory=set)
+    strangers: set[str] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def is_fenced(self, fencing_token: int) -> bool:
+        """Whether a newer claim has written or removed the document."""
+        return self.head is not None and self.head.fencing_token > fencing_token
+
+    def is_whole(self) -> bool:
+        """Whether the rows are there that the head speaks of. Somebody may have taken some away."""
+        return self.head is None or (self.counts["chunk"], self.counts["entry"]) == (
+            self.head.n_chunks,
+            self.head.n_entries,
+        )
+
+
+def read_held(index: StoreIndex, document_ids: Sequence[str], stamp: EmbedderStamp) -> dict[str, Held]:
+    """What is held of each document.
+
+    Heads are read as they are, rows as searches see them. So rows may be missing for a moment after their head was
+    written, and they are looked for again after a refresh before anything is concluded from that.
+    """
+    held = _read_once(index, document_ids, stamp)
+    incomplete = [document_id for document_id, document in held.items() if not document.is_whole()]
+    if incomplete:
+        index.refresh()
+        held |= _read_once(index, incomplete, stamp)
+    return held
+
+
+def read_heads(index: StoreIndex, document_ids: Sequence[str]) -> dict[str, tuple[Head, Version]]:
+    """The heads of documents that have one, as they are at this moment, removed ones included."""
+    if not document_ids:
+        return {}
+    keys = {row_key(document_id): document_id for document_id in document_ids}
+    body = {"docs": [{"_id": key, "routing": key} for key in keys]}
+    answer = index.cluster.ask(lambda driver: driver.mget(body=body, index=index.name))
+    return {
+        keys[found["_id"]]: (
+            msgspec.convert(found["_source"], Head),
+            Version(found["_seq_no"], found["_primary_term"]),
+        )
+        for found in answer["docs"]
+        if found.get("found")
+    }
+
+
+def have_moved(index: StoreIndex, held: Mapping[str, Held]) -> bool:
+    """Whether another writer has been at one of the documents since."""
+    now = read_heads(index, list(held))
+    return any(now.get(key, (None, None)) != (document.head, document.version) for key, document in held.items())
+
+
+def read_vectors(
+    index: StoreIndex, generations: Collection[str], stamp: EmbedderStamp
+) -> dict[tuple[str, str], Vectors]:
+    """The vectors of some generations' chunks, by document and chunk id."""
+    if not generations:
+        return {}
+    name = vector_name(stamp)
+    query = chosen(terms(kind="chunk", generation=sorted(generations), embedder=embedder_key(stamp)))
+    with snapshot(index.cluster, index.name) as view:
+        return {
+            (row["document_id"], row["chunk_id"]): vector_of(row, name, stamp.dimension)
+            for row in view.all_rows(query, ("document_id", "chunk_id", name))
+        }
+
+
+def _read_once(index: StoreIndex, document_ids: Sequence[str], stamp: EmbedderStamp) -> dict[str, Held]:
+    heads = read_heads(index, document_ids)
+    held = {document_id: Held(*heads.get(document_id, (None, None))) for document_id in document_ids}
+    with snapshot(index.cluster, index.name) as view:
+        for start in range(0, len(document_ids), _DOCUMENTS_A_SEARCH):
+            _add_rows(held, view, document_ids[start : start + _DOCUMENTS_A_SEARCH], stamp)
+    return held
+
+
+def _add_rows(held: Mapping[str, Held], view: Snapshot, document_ids: Sequence[str], stamp: EmbedderStamp) -> None:
+    ids_of = defaultdict(set)
+    query = chosen(terms(document_id=list(document_ids), kind=["chunk", "entry"]))
+    for row in view.all_rows(query, _FIELDS):
+        document = held[row["document_id"]]
+        if document.head is None or row["generation"] != document.head.generation:
+            document.strangers.add(row["generation"])
+            continue
+        document.counts[row["kind"]] += 1
+        if row.get("embedder") == embedder_key(stamp):
+            ids_of[row["document_id"]].add(row["chunk_id"])
+    for document_id, chunk_ids in ids_of.items():
+        held[document_id].chunks = chunk_ids
