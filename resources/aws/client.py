@@ -14,8 +14,12 @@ _CONNECT_SECONDS = 5
 _READ_SECONDS = {"s3": 30, "dynamodb": 5}
 
 
-def open_client(location: AwsLocation) -> Any:
+def open_client(location: AwsLocation, *, read_seconds: float | None = None) -> Any:
     """A client for the service a location's scheme names.
+
+    Args:
+        location: where.
+        read_seconds: how long a silent server is waited for, if not as long as is usual for the service.
 
     Raises:
         botocore.exceptions.BotoCoreError: no region is known, or the like.
@@ -26,7 +30,7 @@ def open_client(location: AwsLocation) -> Any:
 
     config = Config(
         connect_timeout=_CONNECT_SECONDS,
-        read_timeout=_READ_SECONDS[location.scheme],
+        read_timeout=read_seconds or _READ_SECONDS[location.scheme],
         max_pool_connections=CONNECTIONS,
         # Checksums as trailers of a chunked body are news that many servers of the protocol have not heard.
         request_checksum_calculation="when_required",

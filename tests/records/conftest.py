@@ -1,11 +1,23 @@
 """Buckets for the tests of the S3 backend, and a proxy before moto that does harm on request."""
 
+import functools
+
 import pytest
+from botocore.loaders import JSONFileLoader
 
 from resources.records.s3.s3_backend import S3Backend
 from tests.records.s3_store import location_of
 from tests.servers.clients import s3_client
 from tests.servers.fault_proxy import FaultProxy
+
+
+@pytest.fixture(scope="session", autouse=True)
+def descriptions_read_once():
+    """Each test opens clients of its own, and most of their time goes into botocore's descriptions of the services."""
+    with pytest.MonkeyPatch.context() as patch:
+        read = functools.cache(JSONFileLoader().load_file)  # by path
+        patch.setattr(JSONFileLoader, "load_file", lambda _, path: read(path))
+        yield
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import uuid
 import pytest
 
 from resources.records.backend import RecordBackend
+from resources.records.s3 import shard
 from resources.records.s3.s3_backend import S3Backend
 from tests.records.contract import RecordBackendContract
 from tests.records.s3_store import LosingS3, location_of
@@ -20,7 +21,7 @@ class S3Contract(RecordBackendContract):
 
 
 class TestOnMoto(S3Contract):
-    INCREMENTS = 50
+    INCREMENTS = 15
 
     @pytest.fixture
     async def backend(self, moto_url, bucket_name) -> RecordBackend:
@@ -31,8 +32,7 @@ class TestOnMoto(S3Contract):
         await opened.close()
 
 
-@pytest.mark.servers
-class TestOnSeaweedFS(S3Contract):
+class _OnSeaweedFS(S3Contract):
     INCREMENTS = 25
 
     @pytest.fixture(scope="class")
@@ -47,3 +47,16 @@ class TestOnSeaweedFS(S3Contract):
         opened = S3Backend(location_of(crowded_bucket, seaweedfs.url, f"{uuid.uuid4().hex}/"))
         yield opened
         await opened.close()
+
+
+@pytest.mark.servers
+class TestOnSeaweedFS(_OnSeaweedFS):
+    pass
+
+
+@pytest.mark.servers
+class TestWithBasesOnSeaweedFS(_OnSeaweedFS):
+    @pytest.fixture(autouse=True)
+    def each_change_makes_a_base(self, monkeypatch):
+        """No head is small enough."""
+        monkeypatch.setattr(shard, "SMALL", 0)

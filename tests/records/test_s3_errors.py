@@ -4,10 +4,9 @@ import time
 
 import pytest
 
-from resources.aws import client
 from resources.records.backend import BackendError, BackendUnavailableError, RecordTooLargeError
 from resources.records.record import Write
-from resources.records.s3 import packing, s3_backend
+from resources.records.s3 import bucket, packing, s3_backend
 from resources.records.s3.s3_backend import S3Backend
 from resources.records.s3.shard_cache import ShardCache
 from resources.records.uri import UnknownSchemeError, open_backend
@@ -20,7 +19,7 @@ from tests.servers.faults import delay, s3_error
 def once(monkeypatch, aws_credentials):
     """boto3 sends each request once, and waits for an answer for a moment only."""
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
-    monkeypatch.setitem(client._READ_SECONDS, "s3", 1.5)
+    monkeypatch.setattr(bucket, "_READ_SECONDS", 0.7)
 
 
 READING = {
@@ -58,7 +57,7 @@ class TestAnswers:
             assert not isinstance(raised.value, BackendUnavailableError)
 
     @pytest.mark.parametrize(
-        "fault", [s3_error(500, "InternalError"), s3_error(503, "SlowDown"), delay(3)], ids=["500", "503", "slow"]
+        "fault", [s3_error(500, "InternalError"), s3_error(503, "SlowDown"), delay(1.5)], ids=["500", "503", "slow"]
     )
     async def test_what_may_heal(self, proxied, proxy, once, fault):
         """An outage is told as one, whatever is asked; when it is over, the same backend works."""

@@ -14,7 +14,7 @@ from resources.records.s3.s3_backend import S3Backend
 from resources.records.s3.shard import shard_of
 from resources.records.uri import open_backend
 from tests.records.contract import HOSTILE_KEYS, KIND, NOW, listed, put
-from tests.records.s3_store import lines_of, location_of, objects_of
+from tests.records.s3_store import line, lines_of, location_of, objects_of, pack
 
 A = f"state/thing/{shard_of('a', 64):03}.jsonl.zst"
 ONE_LINE_OF_JSON = [b'{"a": 1}', b'{"a":[1,2.50,null,"\\u00fc"]}', b'"\xc3\xbc"', b"1e3", b"{}", b'{"a":1,"a":2}']
@@ -32,16 +32,6 @@ ANYTHING_ELSE = [
     b"1e999",
     b"[" * 5_000 + b"]" * 5_000,
 ]
-
-
-def pack(*lines: dict) -> bytes:
-    """An object as another program would make it."""
-    return zstandard.ZstdCompressor().compress("".join(json.dumps(line) + "\n" for line in lines).encode())
-
-
-def line(key: str = "a", **fields) -> dict:
-    """A line as we write it."""
-    return {"key": key, "version": 1, "write_id": "w", "value": 1} | fields
 
 
 class TestWritten:

@@ -1,8 +1,6 @@
 """Replies that get lost, at every conditional request: each change is made once and told truly."""
 
-import asyncio
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,7 +10,7 @@ from resources.records.s3 import opening
 from resources.records.s3.s3_backend import S3Backend
 from resources.records.s3.shard import shard_of
 from tests.records.contract import KIND, put
-from tests.records.s3_store import lines_of, location_of, objects_of
+from tests.records.s3_store import cut_after_and, lines_of, location_of, objects_of
 from tests.servers.faults import cut_after, cut_before, s3_error
 
 A = f"state/thing/{shard_of('a', 64):03}.jsonl.zst"
@@ -46,22 +44,6 @@ async def others(raw, moto_url, bucket_name):
 def puts_of_a(request) -> bool:
     """Whether a request writes the shard of `a`."""
     return request.method == "PUT" and request.path.endswith(A)
-
-
-def then(coroutine_of) -> None:
-    """Run what another does in a thread and loop of its own, while the proxy holds a request."""
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(lambda: asyncio.run(coroutine_of())).result()
-
-
-def cut_after_and(coroutine_of):
-    """The server does what it is asked, others do something, and then the connection breaks."""
-
-    def fault(_request, forward):
-        forward()
-        then(coroutine_of)
-
-    return fault
 
 
 @pytest.mark.parametrize(("attempts", "fault"), CASES, indirect=True)

@@ -1,6 +1,8 @@
 """What the S3 backend asks of a bucket: how often, how much, and how it is spread."""
 
 import asyncio
+import random
+import secrets
 import threading
 from collections import Counter
 from datetime import timedelta
@@ -8,9 +10,9 @@ from datetime import timedelta
 import pytest
 
 from resources.records.record import Stamp, Write
-from resources.records.s3 import shard_cache
-from resources.records.s3.s3_backend import S3Backend
+from resources.records.s3 import objects, shard_cache
 from resources.records.s3.objects import decode_head, encode_head
+from resources.records.s3.s3_backend import S3Backend
 from resources.records.s3.shard import Base, Shard, shard_of
 from resources.records.s3.shard_cache import Place, ShardCache, Stored
 from tests.records.contract import KIND, NOW, listed, put
@@ -28,6 +30,11 @@ async def filled(proxied, proxy):
     await proxied.compare_and_set(KIND, [Write(key, b"v" * 500, None, NOW) for part in parts.values() for key in part])
     proxy.reset_traffic()
     return parts
+
+
+def value(key: str) -> bytes:
+    """A value of the size of a document's, two hashes in it."""
+    return f'{{"uri":"corpus:reports/{key}.md","a":"{secrets.token_hex(32)}","b":"{"state " * 150}"}}'.encode()
 
 
 def requests(proxy) -> dict[str, int]:
@@ -156,6 +163,47 @@ class TestCosts:
         await other.close()
         assert (await proxied.compare_and_set(KIND, [Write(key, b"new", None)]))[0].written
         assert not (await proxied.compare_and_set(KIND, [Write(key, b"", seen.stamp)]))[0].written
+
+
+class TestLargeShards:
+    """Shards as large as those of 100,000 documents in 64."""
+
+    STEPS = 3  # claimed, extracted, built
+
+    @pytest.fixture
+    async def documents(self, proxied, proxy):
+        """Two shards of 1,500 documents each, none of them incompressible; nothing counted yet."""
+        await proxied.create(shards=2)
+        keys = [f"k{number:05}" for number in range(3_000)]
+        await proxied.compare_and_set(KIND, [Write(key, value(key), None, NOW) for key in keys])
+        proxy.reset_traffic()
+        return keys
+
+    async def way_of(self, backend, keys) -> None:
+        """Change records as often as a run does."""
+        for _ in range(self.STEPS):
+            found = await backend.read_many(KIND, keys)
+            writes = [Write(key, value(key), record.stamp, NOW) for key, record in found.items()]
+            assert all(result.written for result in await backend.compare_and_set(KIND, writes))
+
+    @pytest.mark.parametrize(("together", "rounds", "kilobytes"), [(32, 30, 6), (400, 3, 3)])
+    async def test_bytes_and_requests(self, proxied, documents, proxy, together, rounds, kilobytes):
+        """A document costs a few KB and a fraction of a request, whether few of a shard are changed at once or many."""
+        chosen = random.Random(3)
+        for _ in range(rounds):
+            await self.way_of(proxied, chosen.sample(documents, together))
+        assert proxy.traffic["LIST"].requests > 0  # there were compactions
+        assert sum(seen.sent for seen in proxy.traffic.values()) < rounds * together * kilobytes * 1_000
+        assert sum(seen.requests for seen in proxy.traffic.values()) < rounds * together
+
+    async def test_a_change_encodes_what_changed(self, proxied, documents, monkeypatch):
+        """Changing a few records makes no text of the others."""
+        await proxied.read_many(KIND, documents)
+        encoded = []
+        encode = objects.encode_lines
+        monkeypatch.setattr(objects, "encode_lines", lambda lines: encoded.append(len(lines)) or encode(lines))
+        await self.way_of(proxied, documents[:10])
+        assert sum(encoded) == self.STEPS * 10
 
 
 class TestDueTogether:

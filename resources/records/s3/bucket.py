@@ -17,6 +17,7 @@ from resources.aws.trouble import trouble_of
 from resources.records.backend import BackendError, BackendUnavailableError
 
 _READINGS = 3
+_READ_SECONDS = 8  # a heartbeat must get through a second time within its lease of 30 seconds
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -125,7 +126,7 @@ class Bucket:
     def _client(self) -> Any:
         with self._lock:
             if self._opened is None:
-                self._opened = open_client(self._location)
+                self._opened = open_client(self._location, read_seconds=_READ_SECONDS)
             return self._opened
 
     def _named(self, name: str) -> dict[str, str]:
