@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from resources.document_state import transitions
+from resources.document_state import links, transitions
 from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
 from resources.document_state.transitions import RetryPolicy
@@ -50,5 +50,5 @@ def extracted(doc: DocStatus) -> DocStatus:
 def built(doc: DocStatus) -> DocStatus:
     """An extracted document after its build."""
     parts = {"content": doc.artifact_hash, "embedder": "wordllama 0.4", "store": "duckdb"}
-    link = transitions.mark_ingested(doc, "default", parts, doc.last_run_id, NOW)
+    link = links.mark_ingested(doc, "default", parts, doc.last_run_id, NOW)
     return transitions.built(doc, {"default": link}, NOW, POLICY)

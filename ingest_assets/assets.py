@@ -201,7 +201,7 @@ def _selection(context: dg.AssetExecutionContext, config: IngestConfig, componen
     stores = tuple(slug for slug in components.targets if asset_keys.built(slug) in context.selected_asset_keys)
     force = config.force or context.run.tags.get(FORCE_TAG) == "true"
     if _has_partitions(context) or config.document_ids:
-        return Selection(stores, force=force, named=True)
+        return Selection(stores, force=force, named=True, renew_stores=True)
     if config.job_id:
         return Selection(stores, force=force, wants=lambda doc: force or is_taken_up(doc, config.mode, utc_now()))
     return Selection(stores)

@@ -10,8 +10,8 @@ import dagster as dg
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
 from ingest_assets.settings import Settings
+from ingest_assets.staleness import stale_parts
 from resources.dagster_resources import DocumentStateStoreResource
-from resources.document_state.label import DocumentLabel, config_hash
 from resources.document_state.model import LinkState, Presence, Status
 from resources.store.store import HeldDocument, Store
 
@@ -37,7 +37,7 @@ def build_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         stale = dg.AssetCheckSpec(
             "nothing_stale",
             asset=asset_keys.built(store.slug),
-            description="Every document stands in the store at the current configuration.",
+            description="Every document stands in the store at the current configuration; says which parts differ.",
         )
         checks.append(_build_check(settings, matches, partial(_check_store, slug=store.slug)))
         checks.append(_build_check(settings, stale, partial(_check_stale, slug=store.slug)))
@@ -96,30 +96,11 @@ async def _check_store(components: Components, slug: str) -> dg.AssetCheckResult
 
 async def _check_stale(components: Components, slug: str) -> dg.AssetCheckResult:
     async with components:
-        wanted = config_hash(components.target(slug).parts)
-        extraction = config_hash(components.extraction_parts)
         counts: Counter[str] = Counter()
         for label, n in (await components.state.counts()).items():
-            why = _why_stale(label, slug, extraction, wanted)
-            if why:
-                counts[why] += n
+            if parts := stale_parts(label, slug, components.configured):
+                counts[", ".join(parts)] += n
     return dg.AssetCheckResult(passed=not counts, severity=dg.AssetCheckSeverity.WARN, metadata={"stale": dict(counts)})
-
-
-def _why_stale(label: DocumentLabel, slug: str, extraction: str, store: str) -> str:
-    """Why documents of a label are stale in a store; "" if they are not, or not there."""
-    if label.presence is not Presence.PRESENT:
-        return ""
-    for name, state, config in label.links:
-        if name != slug:
-            continue
-        if state is LinkState.STALE:
-            return "content changed"
-        if label.extraction is Status.COMPLETED and label.extraction_config != extraction:
-            return "extraction configuration changed"
-        if config != store:
-            return "store configuration changed"
-    return ""
 
 
 def _all_held(store: Store) -> dict[str, HeldDocument]:

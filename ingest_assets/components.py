@@ -7,6 +7,7 @@ from typing import Self
 
 from ingest_assets.parsing import parser_fingerprint
 from ingest_assets.settings import Settings, StoreSettings
+from ingest_assets.staleness import Configured
 from resources.artifact_store.artifact import short_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.open_artifact_store import open_artifact_store
@@ -100,6 +101,11 @@ class Components:
             "chunker": self.settings.parser_chunking.fingerprint,
             "extractor": f"{self.extractor.name} {self.extractor.version}",
         }
+
+    @cached_property
+    def configured(self) -> Configured:
+        """What fingerprints would say of work done now."""
+        return Configured(self.extraction_parts, {slug: target.parts for slug, target in self.targets.items()})
 
     def target(self, slug: str) -> Target:
         """One store.

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.cli import inspect, state, work
+from ingest_assets.cli import explain, inspect, state, work
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit, complain
 from ingest_assets.components import Components
@@ -27,6 +27,7 @@ Paths = Annotated[
     list[str] | None, typer.Argument(help="Only these files or folders, or s3://bucket/key.", show_default=False)
 ]
 Documents = Annotated[list[str], typer.Argument(help="Document ids, or paths of files or s3://bucket/key in a source.")]
+Document = Annotated[str, typer.Argument(help="A document id, or the path of a file or s3://bucket/key in a source.")]
 
 
 @app.command()
@@ -87,13 +88,24 @@ def status(as_json: AsJson = False) -> None:
 
 @app.command()
 def show(
-    document: Annotated[
-        str, typer.Argument(help="A document id, or the path of a file or s3://bucket/key in a source.")
-    ],
+    document: Document,
     as_json: AsJson = False,
 ) -> None:
     """Show the whole record of a document."""
     finish(_with_components(lambda parts: inspect.show(parts, document, as_json)))
+
+
+@app.command()
+def why(
+    document: Document,
+    store: Annotated[str, typer.Option("--store", help="Only this store.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Say why a document is stale, failed, pending or up to date: what differs, from what to what, and what to do.
+
+    Exit code: 0 everything is current, 1 something differs, 2 no such document or store.
+    """
+    finish(_with_components(lambda parts: explain.why(parts, document, store, as_json)))
 
 
 @app.command()

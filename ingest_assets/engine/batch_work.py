@@ -15,6 +15,7 @@ from ingest_assets.engine.document_report import DocumentReport, report_of
 from ingest_assets.engine.extraction import Extraction, ExtractionStage, artifact_hash
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
+from resources.document_state import links as link_states
 from resources.document_state import transitions
 from resources.document_state.document_state_store import Change, DocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import Outcome
@@ -152,10 +153,14 @@ class BatchWork:
             n_entries=len(artifact.entries),
             n_chars=extraction.n_chars,
             warnings=artifact.warnings,
+            building=self._selection.stores,
         )
 
     def _needs_build(self, doc: DocStatus) -> bool:
-        return any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
+        return any(self._needs_write(doc, slug) for slug in self._selected(doc))
+
+    def _needs_write(self, doc: DocStatus, slug: str) -> bool:
+        return self._builds[slug].needs_write(doc, renew=self._selection.renew_stores)
 
     def _selected(self, doc: DocStatus) -> list[str]:
         return [slug for slug in self._selection.stores if slug in doc.due_in]
@@ -170,7 +175,7 @@ class BatchWork:
             stage = self._builds[slug]
             due = [doc for doc in docs if slug in doc.due_in and doc.document_id not in fenced]
             # By force a store is written that the records call current: it may have been lost or restored.
-            to_write = [doc for doc in due if self._selection.force or stage.needs_write(doc)]
+            to_write = [doc for doc in due if self._selection.force or self._needs_write(doc, slug)]
             if to_write:
                 await self._worker.ensure_alive()
             # In a thread: the store's work goes on beside the reporting of the group before.
@@ -178,11 +183,13 @@ class BatchWork:
             touched.update(outcomes)
             now = utc_now()
             for doc in due:
-                outcome = outcomes.get(doc.document_id, Built())
-                if outcome.fenced:
+                outcome = outcomes.get(doc.document_id)
+                if outcome is not None and outcome.fenced:
                     fenced.add(doc.document_id)
-                else:
+                elif outcome is not None:
                     links[doc.document_id][slug] = self._link(doc, slug, stage, outcome, now)
+                elif (kept := self._kept(doc, slug, stage, now)) is not None:
+                    links[doc.document_id][slug] = kept
         mine = [doc for doc in docs if doc.document_id not in fenced]
         now = utc_now()
         stored = await self._publish(
@@ -203,13 +210,23 @@ class BatchWork:
 
     def _link(self, doc: DocStatus, slug: str, stage: BuildStage, outcome: Built, now: datetime) -> DocumentStoreLink:
         if outcome.reason is not None:
-            return transitions.mark_failed(doc, slug, outcome.reason, outcome.error, self._worker.run_id)
-        return transitions.mark_ingested(doc, slug, stage.parts_of(doc), self._worker.run_id, now)
+            return link_states.mark_failed(doc, slug, outcome.reason, outcome.error, self._worker.run_id)
+        return link_states.mark_ingested(doc, slug, stage.parts_of(doc), self._worker.run_id, now)
+
+    def _kept(self, doc: DocStatus, slug: str, stage: BuildStage, now: datetime) -> DocumentStoreLink | None:
+        """The link of a store that was not written; None: it is left alone, and not told of either."""
+        link = doc.links[slug]
+        at_configuration = not (link.on_request and self._extraction.is_outdated(doc))
+        if link.parts == stage.parts_of(doc) and at_configuration:
+            return link_states.mark_ingested(doc, slug, link.parts, self._worker.run_id, now)
+        if link.state is LinkState.INGESTED or self._selection.named:
+            return msgspec.structs.replace(link, last_run_id=self._worker.run_id)
+        return None
 
     def _done(
         self, doc: DocStatus, links: Mapping[str, DocumentStoreLink], extraction: Extraction | None, touched: bool
     ) -> DocumentReport:
-        built = tuple(slug for slug, link in links.items() if link.state is LinkState.INGESTED)
+        built = tuple(slug for slug, link in links.items() if link.state is not LinkState.FAILED)
         failed = tuple(slug for slug, link in links.items() if link.state is LinkState.FAILED)
         extracted = extraction is not None
         if failed:

@@ -7,6 +7,7 @@ import msgspec
 
 from ingest_assets.components import Target
 from resources.artifact_store.artifact import Artifact
+from resources.document_state.links import owes_content
 from resources.document_state.model import DocStatus, LinkState
 from resources.document_state.reasons import Reason
 from resources.store.store import (
@@ -42,10 +43,19 @@ class BuildStage:
         """The fingerprint a link has that holds the document's current content."""
         return {"content": doc.artifact_hash, **self._config_parts}
 
-    def needs_write(self, doc: DocStatus) -> bool:
-        """Whether the store must be touched for the document to be current in it."""
+    def needs_write(self, doc: DocStatus, *, renew: bool) -> bool:
+        """Whether the store must be touched for the document to stand in it as it should.
+
+        Args:
+            doc: its record.
+            renew: somebody asked for what is stale by configuration, which by itself is left as it is.
+        """
         link = doc.links.get(self._store.slug)
-        return link is None or link.state is LinkState.FAILED or link.parts != self.parts_of(doc)
+        if link is None or link.state is LinkState.FAILED:
+            return True
+        if link.parts == self.parts_of(doc):
+            return False
+        return renew or owes_content(doc, link)
 
     def write(self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact]) -> dict[str, Built]:
         """Make documents stand in the store as their artifacts say; what became of each, by document id.

@@ -10,7 +10,7 @@ import msgspec
 
 from ingest_assets.engine.building import BuildStage
 from ingest_assets.engine.document_report import DocumentReport, report_of, report_unknown
-from ingest_assets.engine.extraction import BegunExtraction
+from ingest_assets.engine.extraction import BegunExtraction, ExtractionStage
 from resources.artifact_store.artifact import Artifact
 from resources.document_state import transitions
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
@@ -29,13 +29,18 @@ class Selection(msgspec.Struct, frozen=True):
     Attributes:
         stores: the stores it builds; the others stay as they are.
         force: extract and write the stores although nothing changed.
-        named: somebody asked for just these documents: what is complete is reported again.
+        named: somebody asked for just these documents: they belong into the stores from now on, and what is complete
+            is reported again.
+        renew_stores: what stands in a store by an older configuration is written anew.
+        renew_extraction: what was extracted by an older configuration is extracted anew.
         wants: whether a document that is free is still to be worked on.
     """
 
     stores: tuple[str, ...]
     force: bool = False
     named: bool = False
+    renew_stores: bool = False
+    renew_extraction: bool = False
     wants: Callable[[DocStatus], bool] = lambda _: True
 
 
@@ -54,12 +59,18 @@ class Claims:
     """The documents one worker holds: claimed, or published and not yet told of."""
 
     def __init__(
-        self, state: DocumentStateStore, worker: Worker, selection: Selection, builds: Mapping[str, BuildStage]
+        self,
+        state: DocumentStateStore,
+        worker: Worker,
+        selection: Selection,
+        builds: Mapping[str, BuildStage],
+        extraction: ExtractionStage,
     ) -> None:
         self._state = state
         self._worker = worker
         self._selection = selection
         self._builds = builds
+        self._extraction = extraction
         self._held: list[str] = []
 
     async def claim(self, document_ids: Sequence[str], limit: int) -> Batch:
@@ -107,8 +118,11 @@ class Claims:
             await self._state.set_many([(transitions.released(doc, now), doc) for doc in ours])
 
     def _claimed(self, doc: DocStatus, now: datetime) -> DocStatus:
-        extract = action_for(doc, force=self._selection.force) is Action.EXTRACT
-        claimed = transitions.claimed(doc, self._worker.worker_id, self._worker.run_id, now, extract=extract)
+        extract = self._action(doc) is Action.EXTRACT
+        anew = [slug for slug in self._selected(doc) if self._is_renewed(doc, slug)]
+        claimed = transitions.claimed(
+            doc, self._worker.worker_id, self._worker.run_id, now, extract=extract, renew=anew
+        )
         return msgspec.structs.replace(claimed, due_in=self._due_in(doc))
 
     def _due_in(self, doc: DocStatus) -> tuple[str, ...]:
@@ -118,18 +132,34 @@ class Claims:
 
     def _is_complete(self, doc: DocStatus) -> bool:
         """Whether nothing of what this run may do is left to do."""
-        action = action_for(doc, force=self._selection.force)
+        action = self._action(doc)
         partial = set(self._selection.stores) != set(self._builds)
         asked_for = self._selection.named and doc.presence is Presence.PRESENT
         if (action is None and asked_for) or (action is Action.BUILD and partial):
-            return not any(self._builds[slug].needs_write(doc) for slug in self._selected(doc))
+            return not any(self._needs_write(doc, slug) for slug in self._selected(doc))
         return action is None
+
+    def _action(self, doc: DocStatus) -> Action | None:
+        selection = self._selection
+        return action_for(
+            doc, force=selection.force or (selection.renew_extraction and self._extraction.is_outdated(doc))
+        )
+
+    def _needs_write(self, doc: DocStatus, slug: str) -> bool:
+        return self._builds[slug].needs_write(doc, renew=self._selection.renew_stores)
+
+    def _is_renewed(self, doc: DocStatus, slug: str) -> bool:
+        """Whether a store gets the document anew under this claim only because somebody asked."""
+        selection = self._selection
+        if selection.renew_extraction and self._extraction.is_outdated(doc):
+            return True
+        return selection.renew_stores and self._needs_write(doc, slug)
 
     def _unchanged(self, doc: DocStatus) -> DocumentReport:
         report = report_of(doc, Outcome.UNCHANGED, self._worker.run_id)
         if not self._selection.named:
             return report
-        built = tuple(slug for slug in self._selected(doc) if not self._builds[slug].needs_write(doc))
+        built = tuple(slug for slug in self._selected(doc) if not self._needs_write(doc, slug))
         return msgspec.structs.replace(report, extracted=doc.extraction.status is Status.COMPLETED, built=built)
 
     def _selected(self, doc: DocStatus) -> list[str]:

@@ -12,8 +12,9 @@ from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
 from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash, short_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_source.document_source import DocumentSource, ReadError
-from resources.document_state.model import DocStatus
+from resources.document_state.model import DocStatus, Status
 from resources.document_state.reasons import Reason
+from resources.document_state.transitions import IMPORTED_PART
 from resources.extractor.extractor import Extractor
 
 _logger = logging.getLogger(__name__)
@@ -60,7 +61,14 @@ class ExtractionStage:
         self._pool = pool
         self._extractor = extractor
         self._artifacts = artifacts
-        self._config_parts = config_parts
+        self._config_parts = dict(config_parts)
+
+    def is_outdated(self, doc: DocStatus) -> bool:
+        """Whether a document was extracted, and with another configuration than today's."""
+        parts = doc.extraction.parts
+        if doc.extraction.status is not Status.COMPLETED or IMPORTED_PART in parts:
+            return False
+        return {name: value for name, value in parts.items() if name != "content"} != self._config_parts
 
     def begin(self, docs: Sequence[DocStatus], *, force: bool) -> "BegunExtraction":
         """Start reading and parsing a group of claimed documents, in threads and child processes of their own.

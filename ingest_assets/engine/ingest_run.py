@@ -38,7 +38,7 @@ class IngestRun:
         self._worker = worker
         self._reporter = reporter
         self._group = group
-        self._claims = Claims(state, worker, selection, builds)
+        self._claims = Claims(state, worker, selection, builds, extraction)
         self._batches = BatchWork(
             state, artifacts, extraction, builds, policy, worker, self._claims, selection, reporter.document_done
         )

@@ -4,7 +4,9 @@ A corpus of a million documents has a few dozen different labels, so counting by
 `ingest status`, and choosing labels chooses documents.
 """
 
+import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -13,7 +15,7 @@ from resources.document_state.reasons import Reason
 
 
 class DocumentLabel(msgspec.Struct, frozen=True):
-    """The facets of a document. `extraction_parts` and `link_parts` are hashes of configuration fingerprints."""
+    """The facets of a document. `extraction_config`, and the last of each link, are what `config_hash` gives."""
 
     source: str
     presence: Presence
@@ -70,4 +72,20 @@ def read_label(label: str) -> DocumentLabel:
 
 def config_hash(parts: Mapping[str, str]) -> str:
     """One short text for the parts that come from configuration, which is all but the content; "" for no parts."""
-    return ",".join(f"{name}={value[:8]}" for name, value in sorted(parts.items()) if name != "content")
+    return _config_hash(tuple([item for item in parts.items() if item[0] != "content"]))
+
+
+def differing_parts(recorded: str, wanted: str) -> list[str]:
+    """The names of the parts in which two texts of `config_hash` differ, ascending."""
+    old, new = (dict(part.partition("=")[::2] for part in text.split(",") if part) for text in (recorded, wanted))
+    return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+@lru_cache(maxsize=1024)  # a corpus has a few configurations, and this is asked for each document that is written
+def _config_hash(parts: tuple[tuple[str, str], ...]) -> str:
+    return ",".join(f"{name}={_short(value)}" for name, value in sorted(parts))
+
+
+def _short(value: str) -> str:
+    """A hash, not a prefix: what differs in a configuration (a chunk's size) may stand at the end of its value."""
+    return hashlib.sha256(value.encode()).hexdigest()[:8]

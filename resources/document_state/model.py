@@ -92,7 +92,10 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class DocumentStoreLink(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One (document, store) pair that was built, or tried."""
+    """One (document, store) pair that was built, or tried.
+
+    `on_request`: it is stale by configuration alone, so it is rebuilt when somebody asks, and never by itself.
+    """
 
     store: str
     state: LinkState
@@ -102,6 +105,7 @@ class DocumentStoreLink(msgspec.Struct, frozen=True, omit_defaults=True):
     last_run_id: str = ""
     reason: Reason | None = None
     error_message: str = ""
+    on_request: bool = False
 
 
 class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -111,7 +115,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         document_id: its partition key.
         source_uri: `<source name>:<percent-encoded key>`; never changes.
         content_version: what the source said of the content last seen (size, times), not its hash.
-        due_in: the stores it belongs into; its build is complete when each of them holds the current content.
+        due_in: the stores it belongs into; its build is complete when none of them is owed content.
         artifact: key of what extraction produced last; stays readable while newer content is being worked on.
         artifact_hash: hash over chunk set and entries of that artifact.
         token: the last fencing token given out.

@@ -4,11 +4,12 @@ Each function takes a record and gives the next one; nothing here reads or write
 derived from the links whenever one of them, the extraction or the claim changes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
 
+from resources.document_state.links import ERROR_CHARACTERS, compared, left_behind, mark_stale, owes_content, superseded
 from resources.document_state.model import (
     SETTLED,
     Claim,
@@ -22,10 +23,12 @@ from resources.document_state.model import (
 )
 from resources.document_state.reasons import Reason, Remedy
 
-ERROR_CHARACTERS = 300
 # Work that waits for nothing is due this much before the time it was written at: clocks of several machines differ, and
 # clocks are set back, and neither may hide it.
 CLOCK_DOUBT = timedelta(days=1)
+
+# The part that the fingerprint of an extraction has which another tool did; it has no other.
+IMPORTED_PART = "checkpoint"
 
 # What may follow what, for both phases. Staying is always allowed. COMPLETED cannot turn FAILED without somebody
 # having claimed it in between, and nothing completes that nobody worked on.
@@ -113,7 +116,7 @@ def content_changed(
         extraction=PhaseState(Status.PENDING, now, parts=doc.extraction.parts),
         build=msgspec.structs.replace(doc.build, attempts=0, next_attempt_at=None),
         links={
-            slug: mark_stale(link) if doc.presence is Presence.PRESENT else _superseded(link)
+            slug: mark_stale(link) if doc.presence is Presence.PRESENT else superseded(link)
             for slug, link in doc.links.items()
         },
         claim=None,
@@ -126,17 +129,32 @@ def vanished(doc: DocStatus, now: datetime) -> DocStatus:
     return _derived(doc, now, presence=Presence.VANISHED, build=build, claim=None)
 
 
-def claimed(doc: DocStatus, worker_id: str, run_id: str, now: datetime, *, extract: bool) -> DocStatus:
-    """A worker takes it. `extract`: the extraction is to be done, else only the build."""
+def claimed(
+    doc: DocStatus, worker_id: str, run_id: str, now: datetime, *, extract: bool, renew: Collection[str] = ()
+) -> DocStatus:
+    """A worker takes it.
+
+    Args:
+        doc: its record.
+        worker_id: which worker.
+        run_id: in which run.
+        now: the time.
+        extract: the extraction is to be done, else only the build.
+        renew: stores that are to hold it anew because somebody asked: that is owed from now on, so that a worker's
+            death does not forget what was asked.
+    """
     token = doc.token + 1
     extraction = doc.extraction
     if extract:
         extraction = msgspec.structs.replace(
             extraction, status=Status.IN_PROGRESS, changed_at=now, reason=None, error="", next_attempt_at=None
         )
-    return _derived(
-        doc, now, extraction=extraction, claim=Claim(worker_id, token, run_id), token=token, last_run_id=run_id
-    )
+    links = {
+        slug: mark_stale(link) if slug in renew and link.state is not LinkState.FAILED else link
+        for slug, link in doc.links.items()
+    }
+    claim = Claim(worker_id, token, run_id)
+    return _derived(doc, now, extraction=extraction, links=links, claim=claim, token=token, last_run_id=run_id)
 
 
 def released(doc: DocStatus, now: datetime) -> DocStatus:
@@ -172,11 +190,16 @@ def extracted(
     n_entries: int,
     n_chars: int,
     warnings: tuple[str, ...],
+    building: Collection[str] | None = None,
 ) -> DocStatus:
-    """Extraction is done; the claim stays for the build."""
+    """Extraction is done; the claim stays for the build of the stores `building`; None: of all."""
     links = doc.links
     if artifact_hash != doc.artifact_hash:
-        links = {slug: _superseded(link) for slug, link in links.items()}
+        same_source = parts.get("content") == doc.extraction.parts.get("content")
+        links = {
+            slug: superseded(link) if building is None or slug in building else left_behind(link, same_source)
+            for slug, link in links.items()
+        }
     return _derived(
         doc,
         now,
@@ -201,7 +224,7 @@ def extracted_elsewhere(doc: DocStatus, checkpoint: str, n_nodes: int, now: date
     The claim stays until it is released. New content, or asking for a store by name, has it extracted here.
     """
     warning = f"Extracted by another tool (checkpoint '{checkpoint}'); its chunks are not here."
-    done = PhaseState(Status.COMPLETED, now, parts={"checkpoint": checkpoint}, run_id=doc.last_run_id)
+    done = PhaseState(Status.COMPLETED, now, parts={IMPORTED_PART: checkpoint}, run_id=doc.last_run_id)
     return _derived(doc, now, extraction=done, due_in=(), n_chunks=n_nodes, warnings=(warning,))
 
 
@@ -241,30 +264,29 @@ def extraction_skipped(doc: DocStatus, reason: Reason, error: str, now: datetime
     return _derived(doc, now, extraction=skipped, claim=None)
 
 
-def mark_ingested(doc: DocStatus, store: str, parts: dict[str, str], run_id: str, now: datetime) -> DocumentStoreLink:
-    """The store holds the document's current content."""
-    return DocumentStoreLink(store, LinkState.INGESTED, doc.chunkset_hash, parts, now, run_id)
+def configuration_compared(doc: DocStatus, is_current: Mapping[str, bool], now: datetime) -> DocStatus:
+    """Mark what stores hold by an older configuration as stale, and unmark it if that configuration is back.
 
+    Changes no status: such work is nobody's before somebody asks. What is stale by content, or failed, stays so.
 
-def mark_stale(link: DocumentStoreLink) -> DocumentStoreLink:
-    """What the store holds is of an older content or configuration."""
-    return msgspec.structs.replace(link, state=LinkState.STALE, reason=None, error_message="")
+    Args:
+        doc: its record, free.
+        is_current: for each configured store the document is in, whether that was made with today's configuration.
+        now: the time.
 
-
-def _superseded(link: DocumentStoreLink) -> DocumentStoreLink:
-    """What the store holds is about to be replaced or removed, and if we die in between nobody knows which it is.
-
-    Without its content in the fingerprint the link is current for nothing, not even for the old content come back.
+    Returns:
+        The next record, or `doc` itself if nothing is to be marked.
     """
-    return mark_stale(msgspec.structs.replace(link, parts={**link.parts, "content": ""}))
+    links = {slug: compared(doc, link, is_current.get(slug)) for slug, link in doc.links.items()}
+    return doc if links == doc.links else _derived(doc, now, links=links)
 
 
-def mark_failed(doc: DocStatus, store: str, reason: Reason, error: str, run_id: str) -> DocumentStoreLink:
-    """The store could not be written; what it held before, it holds."""
-    link = doc.links.get(store, DocumentStoreLink(store, LinkState.FAILED))
-    return msgspec.structs.replace(
-        link, state=LinkState.FAILED, reason=reason, error_message=error[:ERROR_CHARACTERS], last_run_id=run_id
-    )
+def store_dropped(doc: DocStatus, store: str, now: datetime) -> DocStatus:
+    """A store's data goes as a whole: the document is not there any more, and not due there unless it was owed."""
+    links = {slug: link for slug, link in doc.links.items() if slug != store}
+    not_due = _derived(doc, now, links=links, due_in=tuple(slug for slug in doc.due_in if slug != store))
+    before, after = doc.build.status, not_due.build.status
+    return not_due if before is after or after in ALLOWED[before] else _derived(doc, now, links=links)
 
 
 def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, policy: RetryPolicy) -> DocStatus:
@@ -363,11 +385,6 @@ def _build_of(doc: DocStatus) -> tuple[Status, Reason | None, str]:
     for link in links:
         if link is not None and link.state is LinkState.FAILED:
             return Status.FAILED, link.reason, link.error_message
-    if all(link is not None and is_current(doc, link) for link in links):
+    if all(link is not None and not owes_content(doc, link) for link in links):
         return Status.COMPLETED, None, ""
     return Status.PENDING, None, ""
-
-
-def is_current(doc: DocStatus, link: DocumentStoreLink) -> bool:
-    """Whether a store holds what extraction produced last."""
-    return link.state is LinkState.INGESTED and link.parts.get("content") == doc.artifact_hash

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from resources.document_state import transitions
+from resources.document_state import links, transitions
 from resources.document_state.model import DocStatus, DocumentStoreLink
 from resources.document_state.reasons import Reason
 from resources.document_state.transitions import RetryPolicy
@@ -25,7 +25,9 @@ def claimed(doc: DocStatus, *, extract: bool = True, worker: str = "w1", now: da
     return transitions.claimed(doc, worker, f"run of {worker}", now, extract=extract)
 
 
-def extracted(doc: DocStatus, content: str = "h1", now: datetime = NOW) -> DocStatus:
+def extracted(
+    doc: DocStatus, content: str = "h1", now: datetime = NOW, building: tuple[str, ...] | None = None
+) -> DocStatus:
     """Extracted, still claimed for the build."""
     return transitions.extracted(
         doc,
@@ -41,17 +43,18 @@ def extracted(doc: DocStatus, content: str = "h1", now: datetime = NOW) -> DocSt
         n_entries=5,
         n_chars=100,
         warnings=(),
+        building=building,
     )
 
 
 def ingested(doc: DocStatus, store: str = "s", now: datetime = NOW) -> DocumentStoreLink:
     """A link to a store that holds the document's current content."""
-    return transitions.mark_ingested(doc, store, {"content": doc.artifact_hash, "embedder": "hash 1"}, "run", now)
+    return links.mark_ingested(doc, store, {"content": doc.artifact_hash, "embedder": "hash 1"}, "run", now)
 
 
 def failed_link(doc: DocStatus, store: str = "s", reason: Reason = Reason.STORE_UNAVAILABLE) -> DocumentStoreLink:
     """A link to a store that could not be written."""
-    return transitions.mark_failed(doc, store, reason, f"{store} said no", "run")
+    return links.mark_failed(doc, store, reason, f"{store} said no", "run")
 
 
 def built(doc: DocStatus, *links: DocumentStoreLink, now: datetime = NOW) -> DocStatus:

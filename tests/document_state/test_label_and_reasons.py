@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from resources.document_state.label import config_hash, label_of, read_label
+from resources.document_state.label import config_hash, differing_parts, label_of, read_label
 from resources.document_state.model import LinkState, Phase, Presence, Status
 from resources.document_state.reasons import _MEANINGS, Reason, Remedy
 from tests.document_state.documents import (
@@ -56,7 +56,15 @@ class TestLabel:
         """A document extracted under another configuration carries another label, and the content does not count."""
         assert config_hash(PARTS) == config_hash(PARTS | {"content": "other"})
         assert config_hash(PARTS) != config_hash(PARTS | {"parser": "other"})
+        assert config_hash(PARTS) != config_hash(PARTS | {"chunker": PARTS["chunker"].replace("1000", "1001")})
         assert config_hash({}) == ""
+
+    def test_what_differs_is_named(self):
+        """Two configurations are told apart part by part, whatever the values are."""
+        other = PARTS | {"parser": "other", "content": "other"}
+        assert differing_parts(config_hash(PARTS), config_hash(PARTS)) == []
+        assert differing_parts(config_hash(PARTS), config_hash(other)) == ["parser"]
+        assert differing_parts("", config_hash(PARTS)) == ["chunker", "extractor", "parser"]
 
     def test_stores_it_is_not_due_in_do_not_count(self):
         """A link to a store that is no longer configured is no part of the label."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from resources.document_state import transitions
+from resources.document_state import links, transitions
 from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Action, Mode, action_for, is_taken_up
@@ -44,7 +44,7 @@ def dead_workers(doc):
 def stale_by_configuration():
     """Complete, and one part of its link's fingerprint is not what the configuration says today."""
     doc = extracted(claimed(new()))
-    link = transitions.mark_ingested(doc, "s", {"content": doc.artifact_hash, "embedder": "older 1"}, "run", NOW)
+    link = links.mark_ingested(doc, "s", {"content": doc.artifact_hash, "embedder": "older 1"}, "run", NOW)
     return built(doc, link)
 
 
@@ -87,6 +87,28 @@ ROWS = {
     "skipped": (skipped(new()), NOW + 10**6 * SECOND, NOTHING, Action.EXTRACT),
     "complete": (complete(), NOW + 10**6 * SECOND, NOTHING, None),
     "stale by configuration": (stale_by_configuration(), NOW + 10**6 * SECOND, NOTHING, None),
+    "marked stale by configuration": (
+        transitions.configuration_compared(complete(), {"s": False}, NOW),
+        NOW + 10**6 * SECOND,
+        NOTHING,
+        None,
+    ),
+    "asked for anew and given back": (
+        transitions.released(
+            transitions.claimed(
+                transitions.configuration_compared(complete(), {"s": False}, NOW),
+                "w",
+                "run",
+                NOW,
+                extract=False,
+                renew=("s",),
+            ),
+            NOW,
+        ),
+        NOW,
+        INCREMENTAL,
+        Action.BUILD,
+    ),
     "claimed by a worker": (claimed(new()), NOW + 10**6 * SECOND, NOTHING, Action.EXTRACT),
     "claimed again after a failure": (
         claimed(extraction_failed(new(), MAY_HEAL)),

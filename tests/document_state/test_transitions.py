@@ -6,7 +6,7 @@ from itertools import product
 import msgspec
 import pytest
 
-from resources.document_state import transitions
+from resources.document_state import links, transitions
 from resources.document_state.model import Lifecycle, LinkState, Phase, PhaseState, Presence, Status
 from resources.document_state.reasons import Reason, Remedy
 from resources.document_state.transitions import (
@@ -82,7 +82,7 @@ class TestTable:
         transitions.check_transition(None, in_phase(Phase.EXTRACTION, status))
 
 
-LINK_KINDS = ("none", "ingested", "old", "stale", "failed")
+LINK_KINDS = ("none", "ingested", "old", "stale", "outdated", "failed")
 
 
 def link_of(doc, store, kind):
@@ -93,7 +93,9 @@ def link_of(doc, store, kind):
         case "old":
             return [msgspec.structs.replace(ingested(doc, store), parts={"content": "older"})]
         case "stale":
-            return [transitions.mark_stale(ingested(doc, store))]
+            return [links.mark_stale(ingested(doc, store))]
+        case "outdated":
+            return [links.mark_outdated(ingested(doc, store))]
         case "failed":
             return [failed_link(doc, store)]
         case _:
@@ -103,13 +105,13 @@ def link_of(doc, store, kind):
 class TestBuildIsDerived:
     @pytest.mark.parametrize(("s", "t", "other"), product(LINK_KINDS, LINK_KINDS, LINK_KINDS))
     def test_from_all_links(self, s, t, other):
-        """All due stores current is COMPLETED, one failed FAILED, anything else PENDING; other stores do not count."""
+        """COMPLETED: no due store is owed content. FAILED: one failed. Else PENDING. Other stores do not count."""
         doc = extracted(claimed(new(due_in=("s", "t"))))
         doc = built(doc, *link_of(doc, "s", s), *link_of(doc, "t", t), *link_of(doc, "other", other))
         expected = Status.PENDING
         if "failed" in (s, t):
             expected = Status.FAILED
-        elif s == t == "ingested":
+        elif {s, t} <= {"ingested", "outdated"}:
             expected = Status.COMPLETED
         assert doc.build.status is expected
         assert (doc.build.reason is not None) is (expected is Status.FAILED)
@@ -157,7 +159,7 @@ class TestLifecycle:
         doc = built(doc, *link_of(doc, "s", s), *link_of(doc, "t", t), *link_of(doc, "other", other))
         if "failed" in (s, t):
             expected = Lifecycle.FAILED
-        elif "stale" in (s, t):
+        elif {"stale", "outdated"} & {s, t}:
             expected = Lifecycle.STALE
         elif {"ingested", "old"} & {s, t}:
             expected = Lifecycle.INGESTED
@@ -306,9 +308,9 @@ class TestContent:
     def test_link_of_older_content_is_not_current(self):
         """Ingested counts only at the content extracted last."""
         doc = complete()
-        assert transitions.is_current(doc, doc.links["s"])
+        assert links.is_current(doc, doc.links["s"])
         other = msgspec.structs.replace(doc, artifact_hash="h2")
-        assert not transitions.is_current(other, doc.links["s"])
+        assert not links.is_current(other, doc.links["s"])
 
     def test_failed_store_keeps_what_it_held(self):
         """A failed write does not forget what the store held before."""
@@ -319,7 +321,7 @@ class TestContent:
 
     def test_stale_link_has_no_error(self):
         """An old error does not stay with a link that is only stale."""
-        link = transitions.mark_stale(failed_link(new()))
+        link = links.mark_stale(failed_link(new()))
         assert (link.state, link.reason, link.error_message) == (LinkState.STALE, None, "")
 
     def test_extracted_again_forgets_the_failure(self):
@@ -362,6 +364,102 @@ class TestContent:
         doc = transitions.content_changed(deleted(complete()), "v9", 5, ("t",), LATER)
         assert (doc.presence, doc.due_in, doc.content_version, doc.size) == (Presence.PRESENT, ("t",), "v9", 5)
         assert due_at(doc) == LATER - CLOCK_DOUBT
+
+
+class TestConfiguration:
+    """What is stale by configuration is marked, is nobody's work, and is made anew on request."""
+
+    OTHER, SAME = {"s": False, "t": False}, {"s": True, "t": True}
+
+    def outdated(self, doc=None):
+        """Complete, and marked stale by configuration everywhere."""
+        return transitions.configuration_compared(doc or complete(due_in=("s", "t")), self.OTHER, LATER)
+
+    def test_marked_is_stale_and_not_due(self):
+        """The lifecycle says Stale, the build stays complete, and nothing is owed."""
+        doc = self.outdated()
+        assert (doc.lifecycle, doc.build.status) == (Lifecycle.STALE, Status.COMPLETED)
+        assert (due_at(doc), is_open(doc)) == (None, False)
+        transitions.check_transition(complete(due_in=("s", "t")), doc)
+
+    def test_marking_again_changes_nothing(self):
+        """A second pass gives the record itself."""
+        doc = self.outdated()
+        assert transitions.configuration_compared(doc, self.OTHER, LATER) is doc
+        doc = complete()
+        assert transitions.configuration_compared(doc, self.SAME, LATER) is doc
+
+    def test_configuration_comes_back(self):
+        """What was marked is Ingested again, with its parts and times as they were."""
+        before = complete(due_in=("s", "t"))
+        assert transitions.configuration_compared(self.outdated(before), self.SAME, LATER).links == before.links
+
+    def test_stale_by_content_stays_owed(self):
+        """Neither marking nor unmarking touches what is stale by content, failed, or of an unknown store."""
+        changed, failed = content_changed(complete()), build_failed(Reason.STORE_UNAVAILABLE)
+        for doc in (changed, failed, self.outdated(complete(due_in=("u",)))):
+            for is_current in (self.OTHER, self.SAME):
+                assert transitions.configuration_compared(doc, is_current, LATER) is doc
+
+    def test_new_content_is_owed_whatever_was_marked(self):
+        """Other content of a document that is stale by configuration is taken up by itself."""
+        doc = content_changed(self.outdated(), now=LATER)
+        assert due_at(doc) == LATER - CLOCK_DOUBT
+        again = transitions.released(transitions.extracted_as_before(claimed(doc), LATER, "v2"), LATER)
+        assert again.build.status is Status.PENDING
+
+    def test_what_was_asked_for_survives_the_worker(self):
+        """A link claimed to be made anew is owed from then on: given back, it is due without being asked for again."""
+        doc = self.outdated()
+        asked = transitions.claimed(doc, "w", "run", LATER, extract=False, renew=("s",))
+        transitions.check_transition(doc, asked)
+        back = transitions.released(asked, LATER)
+        assert (back.build.status, due_at(back)) == (Status.PENDING, LATER - CLOCK_DOUBT)
+        assert back.links["t"] == doc.links["t"]
+
+    def test_extraction_for_one_store_leaves_the_other(self):
+        """Extracted anew from the same bytes for one store, the other's link is left, as stale by configuration."""
+        for before in (complete(due_in=("s", "t")), self.outdated()):
+            doc = claimed(before)
+            parts = before.extraction.parts
+            again = self.extracted_for(doc, parts, ("s",))
+            assert (again.links["s"].state, again.links["s"].on_request) == (LinkState.STALE, False)
+            assert (again.links["t"].state, again.links["t"].on_request) == (LinkState.STALE, True)
+            assert again.links["t"].parts == before.links["t"].parts
+            done = built(again, ingested(again, "s"))
+            assert (done.build.status, done.lifecycle) == (Status.COMPLETED, Lifecycle.STALE)
+
+    def test_extraction_of_other_bytes_is_owed_to_every_store(self):
+        """If the source's bytes are others, a store that the run may not build is owed them."""
+        doc = claimed(complete(due_in=("s", "t")))
+        again = self.extracted_for(doc, {"content": "other"}, ("s",))
+        done = built(again, ingested(again, "s"))
+        assert done.build.status is Status.PENDING
+
+    def test_failed_store_that_may_not_be_built_stays_failed(self):
+        """It keeps its reason, and forgets which content it holds: nobody knows."""
+        failed = built(extracted(claimed(new(due_in=("s", "t")))), failed_link(new(), "t"))
+        again = self.extracted_for(claimed(failed), failed.extraction.parts, ("s",))
+        link = again.links["t"]
+        assert (link.state, link.reason, link.parts["content"]) == (LinkState.FAILED, Reason.STORE_UNAVAILABLE, "")
+
+    @staticmethod
+    def extracted_for(doc, parts, stores):
+        """Extraction made something else of it, for some stores."""
+        return transitions.extracted(
+            doc, LATER, parts=parts, content_version="v", artifact="a", artifact_hash="h9", chunkset_hash="c",
+            title="T", media_type="t", n_chunks=1, n_entries=1, n_chars=1, warnings=(), building=stores,
+        )  # fmt: skip
+
+    def test_dropped_store_is_owed_only_what_it_was_owed(self):
+        """A document that was complete is not due there any more; one that was owed there, or had failed, is again."""
+        assert (d := transitions.store_dropped(complete(due_in=("s", "t")), "s", LATER)).due_in == ("t",)
+        assert (d.build.status, list(d.links)) == (Status.COMPLETED, ["t"])
+        for before in (build_failed(Reason.STORE_MISMATCH), content_changed(complete()), complete(due_in=("t",))):
+            doc = transitions.store_dropped(before, "s", LATER)
+            transitions.check_transition(before, doc)
+            assert "s" not in doc.links
+        assert due_at(transitions.store_dropped(build_failed(Reason.STORE_MISMATCH), "s", LATER)) is not None
 
 
 class TestClaim:
@@ -410,4 +508,4 @@ def test_errors_are_cut():
     doc = transitions.extraction_failed(claimed(new()), MAY_HEAL, long, NOW, POLICY)
     assert len(doc.extraction.error) == ERROR_CHARACTERS
     assert len(transitions.extraction_skipped(claimed(new()), MAY_HEAL, long, NOW).extraction.error) == 300
-    assert len(transitions.mark_failed(new(), "s", MAY_HEAL, long, "run").error_message) == ERROR_CHARACTERS
+    assert len(links.mark_failed(new(), "s", MAY_HEAL, long, "run").error_message) == ERROR_CHARACTERS

@@ -65,12 +65,13 @@ class DocumentMachine(RuleBasedStateMachine):
         self.becomes(transitions.vanished(self.doc, self.now))
 
     @is_free
-    @rule(force=st.booleans(), configured=subsets)
-    def is_claimed(self, force, configured):
+    @rule(force=st.booleans(), configured=subsets, asked=subsets)
+    def is_claimed(self, force, configured, asked):
         """A run takes it, as the engine does: for what it needs, without stores that are not configured."""
         action = action_for(self.doc, force=force)
-        if action is not None:
-            doc = transitions.claimed(self.doc, "w", "run", self.now, extract=action is Action.EXTRACT)
+        if action is not None or (asked and self.doc.presence is Presence.PRESENT):
+            extract = action is Action.EXTRACT
+            doc = transitions.claimed(self.doc, "w", "run", self.now, extract=extract, renew=asked)
             due_in = tuple(store for store in doc.due_in if store in configured)
             self.tokens.append(doc.claim.token)
             self.becomes(msgspec.structs.replace(doc, due_in=due_in))
@@ -82,10 +83,10 @@ class DocumentMachine(RuleBasedStateMachine):
         self.becomes(transitions.released(self.doc, self.now))
 
     @is_extracting
-    @rule(content=st.sampled_from(["h1", "h2"]))
-    def is_extracted(self, content):
-        """Extraction made the same of it as before, or something else."""
-        self.becomes(extracted(self.doc, content, self.now))
+    @rule(content=st.sampled_from(["h1", "h2"]), building=st.none() | subsets)
+    def is_extracted(self, content, building):
+        """Extraction made the same of it as before, or something else, for all stores or some."""
+        self.becomes(extracted(self.doc, content, self.now, building))
 
     @precondition(
         lambda self: self.doc.claim and self.doc.extraction.status is Status.IN_PROGRESS and self.doc.artifact
@@ -139,6 +140,26 @@ class DocumentMachine(RuleBasedStateMachine):
         """Somebody wants it tried again."""
         self.becomes(transitions.retry_requested(self.doc, self.now))
 
+    @is_free
+    @rule(current=st.dictionaries(st.sampled_from(STORES), st.booleans()))
+    def is_compared_with_the_configuration(self, current):
+        """A pass marks what is stale by configuration; it changes no status, and a second one changes nothing."""
+        before = self.doc
+        self.becomes(transitions.configuration_compared(before, current, self.now))
+        assert (self.doc.extraction, self.doc.build, due_at(self.doc)) == (
+            before.extraction,
+            before.build,
+            due_at(before),
+        )
+        assert transitions.configuration_compared(self.doc, current, self.now) is self.doc
+
+    @is_free
+    @rule(store=st.sampled_from(STORES))
+    def a_store_is_dropped(self, store):
+        """Its data goes as a whole."""
+        self.becomes(transitions.store_dropped(self.doc, store, self.now))
+        assert store not in self.doc.links
+
     @invariant()
     def claimed_is_not_due(self):
         """What a worker holds, no other takes."""
@@ -155,11 +176,18 @@ class DocumentMachine(RuleBasedStateMachine):
 
     @invariant()
     def complete_means_in_every_store(self):
-        """A complete build stands in each due store at the current content."""
+        """A complete build stands in each due store at the current content, or is stale by configuration alone."""
         if self.doc.build.status is Status.COMPLETED:
             for store in self.doc.due_in:
                 link = self.doc.links[store]
-                assert (link.state, link.parts["content"]) == (LinkState.INGESTED, self.doc.artifact_hash)
+                if not link.on_request:
+                    assert (link.state, link.parts["content"]) == (LinkState.INGESTED, self.doc.artifact_hash)
+
+    @invariant()
+    def on_request_is_stale(self):
+        """Only what is stale waits for somebody to ask, and shows as such."""
+        for link in self.doc.links.values():
+            assert not link.on_request or link.state is LinkState.STALE
 
     @invariant()
     def what_is_owed_is_due(self):
