@@ -47,9 +47,9 @@ class StopsBeforeTheStore(DuckDBStore):
 class StopsInTheStore(DuckDBStore):
     """Stops in the middle of a transaction, with the store's file locked."""
 
-    def _vectors_of(self, chunks):
+    def _adopt_embedder(self, session):
         stop()
-        return super()._vectors_of(chunks)
+        super()._adopt_embedder(session)
 
 
 class StopsBeforeTheLink(RecordDocumentStateStore):
