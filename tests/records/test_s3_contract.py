@@ -12,6 +12,13 @@ from tests.records.s3_store import LosingS3, location_of
 from tests.servers.clients import s3_client
 
 
+@pytest.fixture(scope="module")
+def crowded_bucket(seaweedfs) -> str:
+    """A bucket for all of these tests: each takes some of the few volumes that SeaweedFS has here."""
+    s3_client(seaweedfs.url).create_bucket(Bucket="record-contract")
+    return "record-contract"
+
+
 class S3Contract(RecordBackendContract):
     def losing_replies(self, backend, *, raises) -> RecordBackend:
         """See RecordBackendContract."""
@@ -34,12 +41,6 @@ class TestOnMoto(S3Contract):
 
 class _OnSeaweedFS(S3Contract):
     INCREMENTS = 25
-
-    @pytest.fixture(scope="class")
-    def crowded_bucket(self, seaweedfs) -> str:
-        """A bucket for all of these tests: each takes some of the few volumes that SeaweedFS has here."""
-        s3_client(seaweedfs.url).create_bucket(Bucket="record-contract")
-        return "record-contract"
 
     @pytest.fixture
     async def backend(self, seaweedfs, aws_credentials, crowded_bucket) -> RecordBackend:
