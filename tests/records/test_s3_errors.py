@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from resources.aws.client import open_client
 from resources.records.backend import BackendError, BackendUnavailableError, RecordTooLargeError
 from resources.records.record import Write
 from resources.records.s3 import bucket, packing, s3_backend
@@ -86,6 +87,11 @@ class TestAnswers:
         assert [record.key for record in await listed(proxied)] == ["a"]
         with pytest.raises(BackendError, match=r"thing/.*PutObject is not permitted"):
             await put(proxied, "b")
+
+    async def test_how_long_it_waits(self, s3):
+        """The state waits for a silent server for less than a third of a lease; what moves documents waits longer."""
+        assert s3._bucket._client().meta.config.read_timeout == 8
+        assert open_client(s3.location).meta.config.read_timeout == 30
 
     async def test_nothing_listens(self, aws_credentials, once):
         """An address where nobody answers is an outage."""
