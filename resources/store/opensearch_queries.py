@@ -56,9 +56,13 @@ def any_of(queries: Sequence[Body]) -> Body:
     return {"query": {"bool": {"should": list(queries), "minimum_should_match": 1}}}
 
 
-def counts_by_generation(generations: Sequence[str], n_kinds: int = 2) -> Body:
-    """How many rows of each kind some generations have."""
+def counts_by_generation(generations: Sequence[str], embedder: str) -> Body:
+    """How many entries some generations have, and how many chunks of an embedder's vectors."""
     sources = [{name: {"terms": {"field": name}}} for name in ("generation", "kind")]
-    counts = {"composite": {"size": n_kinds * len(generations), "sources": sources}}
-    query = chosen(terms(generation=list(generations), kind=["chunk", "entry"]))
-    return {"size": 0, "query": query, "aggs": {"counts": counts}}
+    counts = {"composite": {"size": 2 * len(generations), "sources": sources}}
+    either = {"bool": {"should": terms(kind="entry") + terms(embedder=embedder), "minimum_should_match": 1}}
+    return {
+        "size": 0,
+        "query": chosen([*terms(generation=list(generations), kind=["chunk", "entry"]), either]),
+        "aggs": {"counts": counts},
+    }

@@ -72,11 +72,14 @@ class Snapshot:
         }
         return [msgspec.convert(row, Head) for row in self.rows(body)]
 
-    def counts(self, generations: Sequence[str]) -> dict[tuple[str, str], int]:
-        """How many rows of each kind some generations have, at most a page of heads' worth."""
+    def counts(self, generations: Sequence[str], embedder: str) -> dict[tuple[str, str], int]:
+        """How many rows of each kind some generations have, at most a page of heads' worth.
+
+        A chunk counts if searches find it, by a vector of this embedder.
+        """
         if not generations:
             return {}
-        buckets = self.answer(counts_by_generation(generations))["aggregations"]["counts"]["buckets"]
+        buckets = self.answer(counts_by_generation(generations, embedder))["aggregations"]["counts"]["buckets"]
         return {(bucket["key"]["generation"], bucket["key"]["kind"]): bucket["doc_count"] for bucket in buckets}
 
 

@@ -15,7 +15,7 @@ from resources.store.opensearch_address import OpenSearchConfig, check_config, i
 from resources.store.opensearch_changes import Dead, Plan, changes_for, result_of, result_of_removal
 from resources.store.opensearch_cluster import Cluster
 from resources.store.opensearch_held import Held, have_moved, read_held
-from resources.store.opensearch_index import IndexMeta, StoreIndex
+from resources.store.opensearch_index import IndexMeta, StoreIndex, embedder_key
 from resources.store.opensearch_nearest import LARGEST_K
 from resources.store.opensearch_queries import chosen, terms
 from resources.store.opensearch_rows import tombstone_of
@@ -131,13 +131,14 @@ class OpenSearchStore(Store):
 
     def held_documents(self, after: str = "", limit: int = 10_000) -> list[HeldDocument]:
         """See `Store.held_documents`."""
-        if self._index.meta() is None:
+        meta = self._index.meta()
+        if meta is None:
             return []
         held: list[HeldDocument] = []
         with snapshot(self._index.cluster, self._index.name) as view:
             while len(held) < limit:
                 heads = view.heads_after(held[-1].document_id if held else after, limit - len(held))
-                counts = view.counts([head.generation for head in heads])
+                counts = view.counts([head.generation for head in heads], embedder_key(meta.embedder))
                 held += [
                     HeldDocument(
                         head.document_id,

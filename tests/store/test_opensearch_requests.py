@@ -6,6 +6,7 @@ script filter) and "Efficient k-NN filtering". That a real server ranks as docum
 
 import json
 import uuid
+from urllib.parse import unquote
 
 import msgspec
 import numpy as np
@@ -129,6 +130,30 @@ def test_index(server):
         "dimension": 3,
         "method": {"name": "hnsw", "space_type": "cosinesimil", "engine": "lucene"},
     }
+
+
+def test_bulk_requests(server):
+    """Rows go through the alias and are not shown by themselves; heads are, and all before them on their shard."""
+    seen = []
+
+    def record(request, forward):
+        seen.append((request.path, [json.loads(line) for line in request.body.splitlines()]))
+        return forward()
+
+    server.proxy.inject(record, path_has("_bulk"), 4)
+    store = server.store()
+    store.write([build("a", ["one"])])
+    store.write([build("a", ["two"], token=2)])
+    for (url, lines), refresh in zip(seen, ("false", "true", "false", "true"), strict=True):
+        path, _, query = url.partition("?")
+        assert unquote(path) == f"/{store._index.writing_alias}/_bulk"
+        assert set(query.split("&")) == {f"refresh={refresh}", "require_alias=true"}
+        [routing] = {next(iter(line.values()))["routing"] for line in lines[::2]}
+        assert all(row["document_id"] == "a" for row in lines[1::2])
+    (_, [first, _]), (_, [second, _]) = seen[1], seen[3]
+    assert set(first) == {"create"}
+    assert first["create"]["_id"] == second["index"]["_id"] == routing
+    assert set(second["index"]) == {"_id", "routing", "if_seq_no", "if_primary_term"}
 
 
 def test_no_zero_vector_is_sent(server):

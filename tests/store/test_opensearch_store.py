@@ -40,6 +40,7 @@ from tests.store.opensearch_server import (
     OpenSearchServer,
     before,
     bulk_of,
+    json_answer,
     path_has,
     refused_items,
 )
@@ -202,6 +203,15 @@ class TestRows:
         with pytest.raises(StoreCorruptError, match="is store 'a-b'"):
             search(server.store("b"), "one")
 
+    def test_zero_vector_is_nearer_than_an_opposite_one(self, store):
+        """A zero vector scores 0, which is more than a negative cosine, however few are asked for."""
+        given = build("a", ["one", "two"])
+        query = np.ones(64, np.float32)
+        vectors = {given.chunks[0].chunk_id: -query, given.chunks[1].chunk_id: np.zeros(64, np.float32)}
+        store.write([msgspec.structs.replace(given, vectors=vectors)])
+        found = store.search(query, 1, org_id="default") + store.search(query, 5, org_id="default")
+        assert [(hit.text, hit.score) for hit in found] == [("two", 0), ("two", 0), ("one", pytest.approx(-1))]
+
     def test_takeover_keeps_tokens(self, server, store):
         """Another embedder takes an empty store over, and a late writer of a removed document is still refused."""
         store.write([build("a", ["one"])])
@@ -294,6 +304,40 @@ class TestGenerations:
         server.proxy.inject(before(lambda: server.store().remove([Removal("a", 5)])), bulk_of("head"))
         assert store.write([build("a", ["late"], token=4)])[0].fenced
         assert store.held_documents() == []
+
+    def test_overtaken_while_vectors_are_read(self, store, server):
+        """An earlier claim's writer that replaces the rows whose vectors are wanted costs another look, no failure."""
+        store.write([build("a", ["one"])])
+        early = before(lambda: server.store().write([build("a", ["one", "early"], token=2)]))
+        server.proxy.inject(early, lambda request: b"vector_" in request.body and b"_source" in request.body)
+        given = build("a", ["one", "mine"], token=3)
+        only_new = {given.chunks[1].chunk_id: given.vectors[given.chunks[1].chunk_id]}
+        [result] = store.write([msgspec.structs.replace(given, vectors=only_new)])
+        assert (result.n_written, result.n_kept, result.n_removed) == (1, 1, 1)
+        assert texts_of(store, "a") == ["mine", "one"]
+
+    def test_overtaken_by_another_embedder(self, store, server):
+        """A head written just after another embedder took the store over is seen to lack vectors, and made good."""
+        store.write([build("a", [])])
+        other = OpenSearchStore("test", EmbedderStamp("other", "2", 64), store._config)
+        server.proxy.inject(before(lambda: other.write([build("b", ["two"])])), bulk_of("head"))
+        store.write([build("a", ["one"], token=2)])
+        assert [(h.document_id, h.n_chunks) for h in other.held_documents()] == [("a", 0), ("b", 1)]
+        assert other.held_chunks(["a"]) == {"a": set()}
+        assert [hit.text for hit in search(other, "one")] == ["two"]
+        assert other.write([build("a", ["one"], token=2)])[0].n_written == 1
+        assert {hit.text for hit in search(other, "one")} == {"one", "two"}
+
+    def test_rows_that_searches_do_not_see_yet(self, store, server):
+        """Rows missing right after their head was written are looked for again before they are written again."""
+        store.write([build("a", ["one"])])
+        first = server.rows(store)
+        unseen = lambda _request, _forward: json_answer({"hits": {"hits": []}})  # noqa: E731
+        server.proxy.inject(unseen, lambda request: b'"kind":["chunk","entry"]' in request.body.replace(b" ", b""))
+        [result] = store.write([build("a", ["one"])])
+        assert (result.n_written, result.n_kept) == (0, 1)
+        assert server.rows(store) == first
+        assert server.proxy.pending() == 0
 
     def test_strangers_do_not_take_the_place_of_others(self, store, server, prefix):
         """Rows no reader sees are nearest, and the k nearest that stand are found all the same."""
