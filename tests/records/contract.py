@@ -373,8 +373,8 @@ class RecordBackendContract(ABC):
             assert len(found) == len(set(found)) <= 60
             assert not seen & set(found)
             seen |= set(found)
-            for record in (await backend.read_many(KIND, found)).values():
-                await put(backend, record.key, b"", record.stamp)
+            records = (await backend.read_many(KIND, found)).values()
+            await backend.compare_and_set(KIND, [Write(record.key, b"", record.stamp) for record in records])
         assert seen == keys
 
     def test_in_parts_loses_nothing(self, backend):
