@@ -32,13 +32,15 @@ def domain_error(store: str, url: str, error: TransportError) -> StoreError | Va
     if isinstance(error, NoConnectionError) or not isinstance(error.status_code, int):
         # The driver's words begin with an object and where it is in memory.
         return StoreUnavailableError(store, f"{url} cannot be reached: {_short(str(error.error).split('>: ')[-1])}")
-    if error.status_code == HTTPStatus.BAD_REQUEST:
-        return StoreConfigError(
-            store,
-            f"{url} does not take a request: {_short(error.error)}: {_short(_reason(error))}. It must be OpenSearch "
-            "2.4 or later with the k-NN plugin; small stores do without its searches by search = 'client'.",
-        )
-    return meaning_of(store, url, error.status_code, str(error.error), _reason(error))
+    meaning = meaning_of(store, url, error.status_code, str(error.error), _reason(error))
+    if isinstance(meaning, StoreError) or error.status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return meaning
+    return StoreConfigError(
+        store,
+        f"{url} does not take a request ({error.status_code}): {_short(error.error)}: {_short(_reason(error))}. It "
+        "must be OpenSearch 2.4 or later with the k-NN plugin; small stores do without its searches by "
+        "search = 'client'.",
+    )
 
 
 def meaning_of(store: str, url: str, status: int, kind: str, reason: str) -> StoreError | ValueError:

@@ -20,9 +20,10 @@ _KEYWORD = {"type": "keyword"}
 _KEPT = {"type": "keyword", "index": False, "doc_values": False}
 
 # Heads, chunks and entries are rows of one index, so that they share a shard and its snapshots: a reader that sees a
-# head sees the rows written before it.
+# head sees the rows written before it. `row` is the row's id, which itself cannot be sorted by.
 _PROPERTIES: dict[str, Any] = {
     "kind": _KEYWORD,
+    "row": _KEYWORD,
     "document_id": _KEYWORD,
     "org_id": _KEYWORD,
     "source": _KEYWORD,

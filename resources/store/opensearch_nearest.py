@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resources.embedder.embedder import Vectors
-from resources.store.opensearch_queries import BY_DOCUMENT_AND_CHUNK, Body, approximate, chosen, exact
+from resources.store.opensearch_queries import BY_DOCUMENT_AND_CHUNK, BY_ROW, Body, approximate, chosen, exact
 from resources.store.opensearch_rows import vector_of
 from resources.store.opensearch_snapshot import Row, Snapshot
 from resources.store.store import StoreConfigError
@@ -34,12 +34,16 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True)
 class VectorField:
-    """Where rows have their vectors. `others` and `zero` choose the rows with and without one, if some have none."""
+    """Where rows have their vectors. `others` and `zero` choose the rows with and without one, if some have none.
+
+    `order` is one in which no two rows are equal.
+    """
 
     name: str
     dimension: int
     others: list[Body] = field(default_factory=list)
     zero: list[Body] = field(default_factory=list)
+    order: Sequence[Body] = field(default_factory=lambda: BY_ROW)
 
 
 class Nearest:
@@ -72,7 +76,7 @@ class Nearest:
         return view.rows(search(self._vectors.name, vector.tolist(), query, k))
 
     def _all(self, view: Snapshot, query: Body) -> Iterable[Row]:
-        for n, row in enumerate(view.all_rows(query), start=1):
+        for n, row in enumerate(view.all_rows(query, order=self._vectors.order), start=1):
             if n > _MOST_FOR_CLIENT:
                 raise StoreConfigError(
                     self._store,

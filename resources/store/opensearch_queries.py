@@ -9,6 +9,7 @@ from typing import Any
 Body = dict[str, Any]
 
 BY_DOCUMENT_AND_CHUNK = [{"document_id": "asc"}, {"chunk_id": "asc"}]
+BY_ROW = [{"row": "asc"}]
 BY_SCORE = [{"_score": "desc"}, *BY_DOCUMENT_AND_CHUNK]
 
 

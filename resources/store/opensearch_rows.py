@@ -117,8 +117,9 @@ def vector_of(row: Mapping[str, Any], field: str, dimension: int) -> Vectors:
 
 
 def _row_action(document_id: str, generation: str, name: str, row: Mapping[str, Any]) -> Action:
-    where = {"_id": short_hash(document_id, generation, name), "routing": row_key(document_id)}
-    return Action(encoded({"index": where}), encoded(row))
+    row_id = short_hash(document_id, generation, name)
+    where = {"_id": row_id, "routing": row_key(document_id)}
+    return Action(encoded({"index": where}), encoded({"row": row_id, **row}))
 
 
 def _entries(build: DocumentBuild) -> dict[str, Entry]:

@@ -11,7 +11,7 @@ from resources.store.opensearch_cluster import Cluster
 from resources.store.opensearch_held import read_heads
 from resources.store.opensearch_index import StoreIndex, embedder_key, vector_name
 from resources.store.opensearch_nearest import Nearest, Scored, VectorField
-from resources.store.opensearch_queries import Body, terms
+from resources.store.opensearch_queries import BY_DOCUMENT_AND_CHUNK, Body, terms
 from resources.store.opensearch_rows import Head
 from resources.store.opensearch_snapshot import Row, snapshot
 from resources.store.store import Hit, StoreConfigError, StoreMismatchError
@@ -67,7 +67,8 @@ class LegacyIndex:
     def search(self, index: StoreIndex | None, stamp: EmbedderStamp, mode: str, wanted: Wanted) -> list[Hit]:
         """The nearest chunks of documents that `index` knows nothing of: built or removed there, it has the say."""
         self._check(stamp)
-        nearest = Nearest(self._cluster.store, mode, VectorField(self._field, stamp.dimension))
+        vectors = VectorField(self._field, stamp.dimension, order=BY_DOCUMENT_AND_CHUNK)
+        nearest = Nearest(self._cluster.store, mode, vectors)
         usable = [{"exists": {"field": field}} for field in ("document_id", "chunk_id", self._field)]
         known: set[str] = set()
         with snapshot(self._cluster, self._name) as view:

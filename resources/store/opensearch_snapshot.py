@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from resources.store.opensearch_cluster import Cluster
-from resources.store.opensearch_queries import BY_DOCUMENT_AND_CHUNK, Body, chosen, counts_by_generation, terms
+from resources.store.opensearch_queries import BY_ROW, Body, chosen, counts_by_generation, terms
 from resources.store.opensearch_rows import Head
 from resources.store.store import StoreError
 
@@ -40,9 +40,11 @@ class Snapshot:
         """The rows one search finds."""
         return [hit["_source"] for hit in self.answer(body)["hits"]["hits"]]
 
-    def all_rows(self, query: Body, fields: Sequence[str] | None = None) -> Iterator[Row]:
-        """Every row of a query, by document and chunk."""
-        body: Body = {"size": _ROWS_A_PAGE, "query": query, "sort": BY_DOCUMENT_AND_CHUNK}
+    def all_rows(
+        self, query: Body, fields: Sequence[str] | None = None, order: Sequence[Body] = BY_ROW
+    ) -> Iterator[Row]:
+        """Every row of a query. No two rows may be equal in `order`: a page would begin behind both."""
+        body: Body = {"size": _ROWS_A_PAGE, "query": query, "sort": list(order)}
         if fields is not None:
             body["_source"] = list(fields)
         while True:

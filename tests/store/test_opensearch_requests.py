@@ -194,6 +194,25 @@ def test_rows_nobody_sees_are_left_out_of_the_next_search(server):
     assert first["pit"] == second["pit"]
 
 
+def test_pages_have_an_order_without_ties(server):
+    """A page begins behind the last row of the one before: two rows that are equal in its order would be lost."""
+    store = server.store()
+    bodies = []
+
+    def record(request, forward):
+        bodies.append(json.loads(request.body))
+        return forward()
+
+    server.proxy.inject(record, lambda request: request.path.startswith("/_search?"), 100)
+    store.write([build("a", [f"text {i}" for i in range(600)])])
+    store.write([build("a", [f"text {i}" for i in range(1, 600)])])
+    search(store, "one")
+    pages = [body["sort"] for body in bodies if "search_after" in body]
+    assert pages
+    assert all(order == [{"row": "asc"}] for order in pages)
+    assert len({row["row"] for row in server.rows(store) if row["kind"] != "head"}) == 2 * 599
+
+
 def test_answers_of_a_part_of_the_shards_are_refused(server):
     """A shard that does not answer is an error, never fewer results; and one moment is asked for, and let go."""
     store = server.store()

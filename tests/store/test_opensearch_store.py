@@ -159,6 +159,18 @@ class TestRows:
         assert len(store.held_chunks(["a"])["a"]) == 2_500
         assert store.write([build("a", [f"text {i}" for i in range(1, 2_500)])])[0].n_kept == 2_499
 
+    def test_pages_end_between_rows_of_one_chunk(self, store, server):
+        """Rows that stand at the same place are on one page or the next, none on both and none on neither."""
+        given = build("a", ["one"])
+        [entry] = given.entries
+        entries = [msgspec.structs.replace(entry, entry_id=f"e{i}") for i in range(2_100)]
+        given = msgspec.structs.replace(given, entries=entries)
+        store.write([given])
+        first = server.rows(store)
+        store.write([given])
+        assert server.rows(store) == first
+        assert len(first) == 2_102
+
     def test_pages_of_many_documents(self, store):
         """More documents than a page takes are counted each."""
         store.write([build(f"d{i:04}", ["one"]) for i in range(1_200)])
@@ -188,6 +200,19 @@ class TestRows:
         store.write([given])
         assert texts_of(store, "a") == ["a\ufffdb"]
         assert store.write([given])[0].n_kept == 1
+
+    def test_several_shards(self, server):
+        """Documents on many shards are found, counted, changed and removed like those on one."""
+        store = server.store(shards=5)
+        builds = [build(f"d{i:02}", [f"text {i}", "same"]) for i in range(40)]
+        store.write(builds)
+        assert [hit.document_id for hit in search(store, "same", 40)] == [f"d{i:02}" for i in range(40)]
+        store.write([build(f"d{i:02}", [f"text {i}"], token=2) for i in range(40)])
+        store.remove([Removal(f"d{i:02}", 3) for i in range(20)])
+        assert [(held.document_id, held.n_chunks) for held in store.held_documents()] == [
+            (f"d{i:02}", 1) for i in range(20, 40)
+        ]
+        assert len(server.rows(store)) == 20 + 20 * 3
 
     def test_stores_are_apart(self, server, store):
         """Stores share a cluster and nothing else, and one's name in another's place is noticed."""
@@ -477,6 +502,13 @@ class TestErrors:
         server.proxy.inject(answer(status), path_has("_mapping"))
         with pytest.raises(StoreConfigError, match=rf"refuses \({status}\).*username_env"):
             search(store, "one")
+
+    @pytest.mark.parametrize("status", [302, 400, 405])
+    def test_something_else_answers(self, store, server, status):
+        """What is no OpenSearch, or an old one, is a matter for a person and no document's fault."""
+        server.proxy.inject(answer(status, b"<html>", "text/html"), path_has("_mapping"))
+        with pytest.raises(StoreConfigError, match=rf"does not take a request \({status}\).*OpenSearch 2\.4"):
+            store.write([build("a", ["one"])])
 
     def test_bad_document_fails_alone(self, store, server):
         """One row the server cannot hold fails its document; the others of the call stand."""
