@@ -8,6 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from ingest_assets import asset_keys
+from ingest_assets.asking import Asked, Kind
 from ingest_assets.components import Components
 from ingest_assets.dagster_reporter import DagsterReporter, code_version
 from ingest_assets.engine.building import BuildStage
@@ -40,6 +41,8 @@ class IngestConfig(dg.Config):
     job_page: int = 0
     mode: Mode = Mode.INCREMENTAL
     force: bool = False
+    asked: str = ""
+    stores: list[str] = Field(default_factory=list)
 
 
 def build_source_assets(settings: Settings) -> list[dg.AssetSpec]:
@@ -202,6 +205,10 @@ def _selection(context: dg.AssetExecutionContext, config: IngestConfig, componen
     force = config.force or context.run.tags.get(FORCE_TAG) == "true"
     if _has_partitions(context) or config.document_ids:
         return Selection(stores, force=force, named=True, renew_stores=True)
+    if config.asked:
+        for slug in config.stores:
+            components.target(slug)  # a run that the UI executes again may name one that is no longer configured
+        return Asked(Kind(config.asked), tuple(config.stores)).selection(components.configured)
     if config.job_id:
         return Selection(stores, force=force, wants=lambda doc: force or is_taken_up(doc, config.mode, utc_now()))
     return Selection(stores)

@@ -7,7 +7,13 @@ import dagster as dg
 from ingest_assets import asset_keys, sensing
 from ingest_assets.assets import build_document_assets, build_source_assets
 from ingest_assets.checks import build_checks
-from ingest_assets.jobs import build_check_job, build_check_schedule, build_ingest_job
+from ingest_assets.jobs import (
+    build_check_job,
+    build_check_schedule,
+    build_ingest_job,
+    build_mark_job,
+    build_mark_schedule,
+)
 from ingest_assets.settings import Settings, load_settings
 from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
 from sensors.backlog import build_backlog_sensor
@@ -17,13 +23,13 @@ from sensors.interrupted_runs import build_interrupted_runs_sensor
 
 def build_definitions(settings: Settings, on_progress: Callable[[int], None] = lambda _: None) -> dg.Definitions:
     """Everything, from the settings alone: nothing is opened, listed or written here."""
-    ingest_job, check_job = build_ingest_job(settings), build_check_job(settings)
+    ingest_job, check_job, mark_job = build_ingest_job(settings), build_check_job(settings), build_mark_job(settings)
     interval = settings.discovery.interval_seconds
     return dg.Definitions(
         assets=[*build_source_assets(settings), build_document_assets(settings, on_progress)],
         asset_checks=build_checks(settings),
-        jobs=[ingest_job, check_job],
-        schedules=[build_check_schedule(check_job)],
+        jobs=[ingest_job, check_job, mark_job],
+        schedules=[build_check_schedule(check_job), build_mark_schedule(mark_job)],
         sensors=[
             *(
                 build_discovery_sensor(

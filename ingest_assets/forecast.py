@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ingest_assets.asking import Asked, Kind
 from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
-from ingest_assets.scope import parts_of, select
+from ingest_assets.scope import parts_of, select, select_asked
+from ingest_assets.staleness import Configured, extraction_differences
 from resources.document_source.document_ids import shown_key
 from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
-from resources.document_state.model import DocStatus, LinkState, Status
+from resources.document_state.model import DocStatus, LinkState, Presence, Status
 from resources.document_state.take_up import Action, Mode, action_for
 from sensors.plan import describe
 
@@ -26,12 +28,18 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """All that would be done, by ascending source URI."""
+    """All that would be done, by ascending source URI.
+
+    `n_to_extract` and `n_chunks` are told of what somebody asks for: how many documents would be extracted, and how
+    many chunks embedded at most, for all stores together; those a store holds already are not embedded again.
+    """
 
     documents: list[Planned]
     n_unchanged: int
     n_busy: int
     source_errors: list[str]
+    n_to_extract: int | None = None
+    n_chunks: int | None = None
 
 
 async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> Forecast:
@@ -65,6 +73,28 @@ async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> 
     return Forecast(documents, selected.n_unchanged, selected.n_busy, errors)
 
 
+async def forecast_asked(components: Components, paths: Sequence[str], asked: Asked) -> Forecast:
+    """What would be done of what somebody asks for."""
+    parts = await parts_of(components, paths, remember=False)
+    selected = await select_asked(components, asked, parts, whole=not paths)
+    planned, n_chunks = [], 0
+    for key, doc in (await components.state.get_many(selected.document_ids)).items():
+        stores = asked.concerned(doc, components.configured)
+        action = Action.EXTRACT if _is_to_extract(doc, asked, components.configured) else Action.BUILD
+        n_chunks += doc.n_chunks * len(stores)
+        why = f"{asked.kind} in {', '.join(stores)}" if stores else _why(doc)
+        planned.append(Planned(key, doc.source_uri, shown_key(doc.source_uri), action, why))
+    documents = sorted(planned, key=lambda item: item.source_uri)
+    n_to_extract = sum(item.action is Action.EXTRACT for item in documents)
+    return Forecast(documents, 0, selected.n_busy, [], n_to_extract, n_chunks)
+
+
+def _is_to_extract(doc: DocStatus, asked: Asked, configured: Configured) -> bool:
+    if doc.extraction.status is not Status.COMPLETED or not doc.artifact:
+        return True
+    return asked.kind is Kind.STALE and bool(extraction_differences(doc, configured))
+
+
 def _why(doc: DocStatus) -> str:
     """Why a known document is due."""
     for name, phase in (("extraction", doc.extraction), ("build", doc.build)):
@@ -73,4 +103,4 @@ def _why(doc: DocStatus) -> str:
         if phase.status is Status.PENDING:
             stale = [slug for slug, link in doc.links.items() if link.state is LinkState.STALE]
             return f"{name} pending" + (f", stale in {', '.join(stale)}" if stale else "")
-    return "gone from its source"
+    return "gone from its source" if doc.presence is not Presence.PRESENT else "named"

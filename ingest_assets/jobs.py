@@ -1,14 +1,20 @@
-"""The jobs: one does documents, one looks whether everything is as the records say."""
+"""The jobs: one does documents, one looks whether everything is as the records say, one marks what is stale."""
+
+import asyncio
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from ingest_assets import asset_keys
+from ingest_assets.components import Components
+from ingest_assets.marking import Marked, mark
 from ingest_assets.partitions import documents
 from ingest_assets.settings import Settings
+from resources.dagster_resources import DocumentStateStoreResource
 
 INGEST = "ingest_documents"
 CHECK = "check_documents"
+MARK = "mark_stale"
 
 
 def build_ingest_job(settings: Settings) -> UnresolvedAssetJobDefinition:
@@ -29,6 +35,40 @@ def build_check_job(settings: Settings) -> UnresolvedAssetJobDefinition:
         CHECK,
         selection=dg.AssetSelection.checks_for_assets(*keys),
         description="Compares the records with their artifacts, and each store with the records.",
+    )
+
+
+def build_mark_job(settings: Settings) -> dg.JobDefinition:
+    """Marks what the configuration has made stale; `ingest plan --apply` does the same."""
+
+    @dg.op(name="mark", description="A pass over the documents whose labels say that they may differ.")
+    def mark_documents(context: dg.OpExecutionContext, document_state: DocumentStateStoreResource) -> None:
+        marked = asyncio.run(_mark(Components(settings, document_state.open())))
+        context.log.info("Marked %s; unmarked %d; busy %d.", marked.stores, marked.n_current, marked.n_busy)
+
+    @dg.job(
+        name=MARK,
+        executor_def=dg.in_process_executor,
+        description="Marks links as stale whose configuration is another now. Rebuilds nothing: that is on request.",
+    )
+    def mark_stale() -> None:
+        mark_documents()
+
+    return mark_stale
+
+
+async def _mark(components: Components) -> Marked:
+    async with components:
+        return await mark(components.state, components.configured)
+
+
+def build_mark_schedule(mark_job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Marking once a day, when somebody turns it on."""
+    return dg.ScheduleDefinition(
+        name=f"{MARK}_daily",
+        job=mark_job,
+        cron_schedule="0 4 * * *",
+        description="Marks what the configuration has made stale, every day at four. Off until you turn it on.",
     )
 
 

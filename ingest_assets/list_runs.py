@@ -5,6 +5,7 @@ from collections.abc import Callable
 import dagster as dg
 
 from ingest_assets import asset_keys
+from ingest_assets.asking import Asked
 from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
 from ingest_assets.process_tag import process_tag
@@ -24,9 +25,10 @@ class ListRuns:
         self._instance = instance
         self._job = build_definitions(settings, on_progress).resolve_job_def(INGEST)
 
-    def execute(self, job: IngestJob, page: int, *, force: bool = False) -> str:
-        """Do one page of a job's documents; gives the run's id. A run that failed has told which documents and why.
+    def execute(self, job: IngestJob, page: int, *, force: bool = False, asked: Asked | None = None) -> str:
+        """Do one page of a job's documents, or what of them is asked for; gives the run's id.
 
+        A run that failed has told which documents and why.
         Must be called in the main thread, where Dagster handles interrupts, and outside of any event loop.
 
         Raises:
@@ -40,7 +42,10 @@ class ListRuns:
             "ingest/documents": str(job.n_listed),
             **process_tag(),
         }
-        what = {"job_id": job.job_id, "job_page": page, "mode": job.mode.name, "force": force}
+        what: dict[str, object] = {"job_id": job.job_id, "job_page": page, "mode": job.mode.name, "force": force}
+        if asked is not None:
+            what |= {"asked": asked.kind.value, "stores": list(asked.stores)}
+            tags["ingest/asked"] = " ".join([asked.kind.value, *asked.stores])
         config = {"ops": {asset_keys.STEP: {"config": what}}, **_QUIET}
         result = self._job.execute_in_process(
             run_config=config, instance=self._instance, tags=tags, raise_on_error=False

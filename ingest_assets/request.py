@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ingest_assets.asking import Asked, Kind
 from ingest_assets.components import Components
 from ingest_assets.dagster_home import is_missing
-from ingest_assets.scope import Part, Selected, parts_of, select
+from ingest_assets.marking import mark
+from ingest_assets.scope import Part, Selected, parts_of, select, select_asked
 from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob
@@ -18,6 +20,7 @@ from resources.document_state.model import Presence, is_partition
 from resources.document_state.take_up import Mode
 from resources.document_state.transitions import retry_requested
 from resources.document_state.workers import WorkerWatch
+from resources.store.store import StoreError, StoreMismatchError
 from sensors.plan import Discovered, total
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ class Outcome(msgspec.Struct, frozen=True):
     discovered: Discovered
     source_errors: tuple[str, ...]
     force: bool = False
+    asked: Asked | None = None
     job: IngestJob | None = None
     results: tuple[DocumentResult, ...] = ()
 
@@ -62,6 +66,15 @@ class Request:
         self._components = components
         self._mode = mode
         self._watcher = watcher
+
+    def ask(self, paths: Sequence[str], asked: Asked) -> Outcome:
+        """Do what somebody asks for, of what is known: no source is listed. Must be called as `run` is.
+
+        Raises:
+            StoreMismatchError: a store that is to be made anew holds another embedder's vectors; nothing was changed.
+        """
+        outcome = asyncio.run(self._select_asked(paths, asked))
+        return self._do(outcome) if outcome.selected.document_ids else outcome
 
     def run(self, paths: Sequence[str], *, accept_vanished: bool = False, force: bool = False) -> Outcome:
         """Do all of it. A source that cannot be listed is reported and the others go on.
@@ -111,6 +124,18 @@ class Request:
         )
         return Outcome(selected, discovered, tuple(errors), force)
 
+    async def _select_asked(self, paths: Sequence[str], asked: Asked) -> Outcome:
+        components = self._components
+        await self._restore_partitions()
+        await self._recover()
+        parts = await parts_of(components, paths, remember=False)
+        if asked.kind is Kind.STALE:
+            await mark(components.state, components.configured)
+        selected = await select_asked(components, asked, parts, whole=not paths)
+        if asked.kind is Kind.STALE and selected.document_ids:
+            refuse_mismatch(components, asked, selected.document_ids[:1])
+        return Outcome(selected, Discovered([], [], []), (), asked=asked)
+
     def _do(self, outcome: Outcome) -> Outcome:
         from ingest_assets.list_runs import ListRuns
 
@@ -123,10 +148,11 @@ class Request:
         runs = ListRuns(settings, self._dagster, self._watcher.advances)
         try:
             for page in range(len(pages)):
-                asyncio.run(jobs.add_run(job.job_id, runs.execute(job, page, force=outcome.force)))
+                asyncio.run(jobs.add_run(job.job_id, runs.execute(job, page, force=outcome.force, asked=outcome.asked)))
         except BaseException as error:
             why = str(error) or "It was interrupted."
-            asyncio.run(jobs.settle(job.job_id, utc_now(), f"{why} What it had not done is done by the next run."))
+            by = "the same command, asked again" if outcome.asked else "the next run"
+            asyncio.run(jobs.settle(job.job_id, utc_now(), f"{why} What it had not done is done by {by}."))
             raise
         job = asyncio.run(jobs.settle(job.job_id, utc_now()))
         results = asyncio.run(jobs.results(job.job_id))
@@ -195,6 +221,26 @@ class Request:
     @cached_property
     def _partitions(self) -> "LazyPartitions":
         return LazyPartitions(lambda: self._dagster)
+
+
+def refuse_mismatch(components: Components, asked: Asked, document_ids: Sequence[str]) -> None:
+    """Ask each store whether it would take today's vectors, before a thousand documents fail at it one by one.
+
+    Raises:
+        StoreMismatchError: one would not; the message says what to do.
+    """
+    for slug in asked.stores or tuple(components.targets):
+        try:
+            components.target(slug).store.held_chunks(document_ids)
+        except StoreMismatchError as error:
+            said = str(error).removeprefix(f"Store '{slug}': ")
+            raise StoreMismatchError(
+                slug,
+                f"{said} Nothing was changed. To begin it anew: `ingest stores drop {slug}`, then "
+                f"`ingest run --store {slug} --missing`.",
+            ) from error
+        except StoreError:
+            continue  # the run tells of it, document by document
 
 
 async def partitions_of(components: Components) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from ingest_assets.asking import Asked
 from ingest_assets.components import Components
 from resources.document_source.document_ids import source_uri
 from resources.document_source.document_source import DocumentSource
@@ -108,6 +109,17 @@ async def select(
         n_listed = sum(n for label, n in (await state.counts()).items() if label.presence is Presence.PRESENT)
     n_unchanged = (n_listed or 0) - n_busy - sum(key not in gone for key in candidates)
     return Selected(candidates, max(0, n_unchanged), n_busy, n_failed)
+
+
+async def select_asked(components: Components, asked: Asked, parts: Sequence[Part], *, whole: bool) -> Selected:
+    """The documents of some parts that somebody asks for. Costs the labels there are, and what fits."""
+    state, configured = components.state, components.configured
+    n_busy = sum(n for label, n in (await state.counts()).items() if label.claimed and asked.fits(label, configured))
+    ids = await state.list_ids(lambda label: not label.claimed and asked.fits(label, configured))
+    if not whole:
+        docs = await state.get_many(ids)
+        ids = [key for key in ids if key in docs and any(part.contains(docs[key]) for part in parts)]
+    return Selected(ids, 0, n_busy, 0)
 
 
 async def _open_in(

@@ -186,7 +186,9 @@ def _held(doc: DocStatus, link: DocumentStoreLink, configured: Configured) -> St
         what_to_do = ""
     else:
         what_to_do = "`ingest run`" if owed or not by_configuration else f"`ingest run --store {link.store} --stale`"
-    why = "holds older content, is rebuilt by itself" if owed else ""
+    why = "is rebuilt by itself" if owed else ""
+    if owed and doc.extraction.status is Status.FAILED:
+        why = "holds what could be read last"
     if link.on_request and not by_configuration and not content:
         why, what_to_do = "marked under another configuration", "`ingest plan --apply`"
     return Standing(link.store, Verdict.STALE, (*content, *by_configuration), why, what_to_do)

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.cli import explain, inspect, state, work
+from ingest_assets.asking import Asked, AskedWronglyError, asked_for
+from ingest_assets.cli import explain, inspect, state, stores, work
 from ingest_assets.cli.finish import finish
-from ingest_assets.cli.output import Exit, complain
+from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
 from ingest_assets.scope import NoSuchPathError
 from ingest_assets.settings import load_settings
@@ -21,6 +22,7 @@ app = typer.Typer(
     help="Turns piles of documents into searchable indexes, and knows the truth about every document.",
 )
 app.add_typer(state.app, name="state")
+app.add_typer(stores.app, name="stores")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Paths = Annotated[
@@ -28,44 +30,74 @@ Paths = Annotated[
 ]
 Documents = Annotated[list[str], typer.Argument(help="Document ids, or paths of files or s3://bucket/key in a source.")]
 Document = Annotated[str, typer.Argument(help="A document id, or the path of a file or s3://bucket/key in a source.")]
+InStore = Annotated[str, typer.Option("--store", help="With the next four: only in this store.")]
+IsStale = Annotated[bool, typer.Option("--stale", help="What was made with another configuration, anew.")]
+HasFailed = Annotated[
+    bool, typer.Option("--failed", help="Failed documents only; with --store, --where or --mode resume.")
+]
+IsMissing = Annotated[bool, typer.Option("--missing", help="What is not in a store that was added later.")]
+WithFacets = Annotated[
+    str, typer.Option("--where", help="Only documents with these facets: 'source=… reason=… status=… state=…'.")
+]
 
 
 @app.command()
 def run(
     paths: Paths = None,
     mode: Annotated[Mode, typer.Option(help="What to take up.")] = Mode.INCREMENTAL,
-    failed: Annotated[bool, typer.Option("--failed", help="With --mode resume: failed documents only.")] = False,
+    store: InStore = "",
+    stale: IsStale = False,
+    failed: HasFailed = False,
+    missing: IsMissing = False,
+    where: WithFacets = "",
     accept_vanished: Annotated[
         bool, typer.Option("--accept-vanished", help="Believe a listing that lost a large share of its documents.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Do every document again, and write the stores anew.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the sources, then extract and build what is new, changed or due."""
-    if failed and mode is Mode.INCREMENTAL:
-        complain("--failed goes with --mode resume.")
-        raise typer.Exit(Exit.USAGE)
-    chosen = Mode.RETRY_FAILED if failed else mode
-    finish(
-        lambda: work.run(
-            Components(load_settings()),
-            _paths(paths),
-            chosen,
-            accept_vanished=accept_vanished,
-            force=force,
-            as_json=as_json,
-        )
-    )
+    """List the sources, then extract and build what is new, changed or due.
+
+    With --stale, --failed, --missing or --where: just these of the documents that are known; no source is listed.
+    """
+
+    def go() -> int:
+        asked, chosen = _asked(store, mode, stale=stale, failed=failed, missing=missing, where=where)
+        components, named = Components(load_settings()), _paths(paths)
+        if asked is not None:
+            if force or accept_vanished:
+                raise AskedWronglyError("--force and --accept-vanished are for runs that list the sources.")
+            return work.ask(components, named, chosen, asked, as_json=as_json)
+        return work.run(components, named, chosen, accept_vanished=accept_vanished, force=force, as_json=as_json)
+
+    finish(go)
 
 
 @app.command()
 def plan(
     paths: Paths = None,
     mode: Annotated[Mode, typer.Option(help="What would be taken up.")] = Mode.INCREMENTAL,
+    store: InStore = "",
+    stale: IsStale = False,
+    failed: HasFailed = False,
+    missing: IsMissing = False,
+    where: WithFacets = "",
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Mark what the configuration has made stale; all documents, no work.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what `ingest run` would do to which document and why; change nothing."""
-    finish(_with_components(lambda parts: work.plan(parts, _paths(paths), mode, as_json)))
+    """Say what `ingest run` with the same options would do to which document and why; change nothing."""
+
+    async def go(components: Components) -> int:
+        asked, chosen = _asked(store, mode, stale=stale, failed=failed, missing=missing, where=where)
+        if apply:
+            if asked is not None or paths:
+                raise AskedWronglyError("--apply marks all documents, so it goes with no path and no choice.")
+            return await work.apply_plan(components, as_json=as_json)
+        return await work.plan(components, _paths(paths), chosen, asked, as_json=as_json)
+
+    finish(_with_components(go))
 
 
 @app.command()
@@ -153,6 +185,17 @@ def print_dagster_home() -> None:
 def main() -> None:
     """Run the command line."""
     app()
+
+
+def _asked(
+    store: str, mode: Mode, *, stale: bool, failed: bool, missing: bool, where: str
+) -> tuple[Asked | None, Mode]:
+    """What is asked for, and the mode: `--failed` alone is a mode of its own."""
+    if failed and not (store or where or stale or missing):
+        if mode is Mode.INCREMENTAL:
+            raise AskedWronglyError("--failed goes with --mode resume, or with --store or --where.")
+        return None, Mode.RETRY_FAILED
+    return asked_for(store, stale=stale, failed=failed, missing=missing, where=where), mode
 
 
 def _paths(named: list[str] | None) -> list[str]:

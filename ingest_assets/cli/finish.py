@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import typer
 
+from ingest_assets.asking import AskedWronglyError
 from ingest_assets.checkpoint_import import CheckpointError
 from ingest_assets.cli.inspect import UnknownDocumentError
 from ingest_assets.cli.output import Exit, complain
@@ -37,6 +38,7 @@ _WRONG_USAGE = (
     TargetNotEmptyError,
     NothingToCopyError,
     CheckpointError,
+    AskedWronglyError,
 )
 _FAULTS = (BackendError, StoreError, ArtifactStoreError, SourceError, RunError, LeaseLostError, TimeoutError)
 

@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from ingest_assets.asking import Asked
 from ingest_assets.cli.inspect import find_document, job_fields
-from ingest_assets.cli.output import Exit, complain, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
+from ingest_assets.marking import Marked, mark
 from ingest_assets.request import Outcome, Request
 from resources.document_state.ingest_jobs import DocumentResult, JobStatus
 from resources.document_state.ingest_jobs import Outcome as DocumentOutcome
@@ -31,6 +33,23 @@ def run(
         outcome = Request(components, mode, watcher).run(paths, accept_vanished=accept_vanished, force=force)
     if as_json:
         print_json(outcome_fields(outcome))
+    else:
+        _print_outcome(outcome)
+    return _exit_code(outcome)
+
+
+def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, *, as_json: bool) -> int:
+    """See `ingest run --stale`, `--failed`, `--missing`, `--where`."""
+    for slug in asked.stores:
+        components.target(slug)
+    with progress(quiet=as_json) as watcher:
+        outcome = Request(components, mode, watcher).ask(paths, asked)
+    if as_json:
+        print_json(outcome_fields(outcome))
+    elif outcome.job is None:
+        say("Nothing to do: no document is asked for by this.")
+        if outcome.selected.n_busy:
+            say(f"{outcome.selected.n_busy} documents are being worked on by another process.")
     else:
         _print_outcome(outcome)
     return _exit_code(outcome)
@@ -110,11 +129,34 @@ def _exit_code(outcome: Outcome) -> int:
     return Exit.FAILED if failed or doubtful else Exit.DONE
 
 
-async def plan(components: Components, paths: Sequence[str], mode: Mode, as_json: bool) -> int:
-    """See `ingest plan`."""
-    from ingest_assets.forecast import forecast
+async def apply_plan(components: Components, *, as_json: bool) -> int:
+    """See `ingest plan --apply`."""
+    with counter("Marking", quiet=as_json) as advance:
+        marked = await mark(components.state, components.configured, advance)
+    if as_json:
+        print_json(marked)
+        return Exit.DONE
+    for slug, n in sorted(marked.stores.items()):
+        say(f"{n:,} documents are now marked stale in store '{slug}': `ingest run --store {slug} --stale`.")
+    if marked.n_current:
+        say(f"{marked.n_current:,} documents are stale no longer: the configuration is what it was.")
+    if marked.n_busy:
+        say(f"{marked.n_busy:,} documents are being worked on: the next `ingest plan --apply` looks at them.")
+    if marked == Marked():
+        say("Every mark is as the configuration says.")
+    return Exit.DONE
 
-    planned = await forecast(components, paths, mode)
+
+async def plan(components: Components, paths: Sequence[str], mode: Mode, asked: Asked | None, *, as_json: bool) -> int:
+    """See `ingest plan`."""
+    from ingest_assets.forecast import forecast, forecast_asked
+
+    if asked is not None:
+        for slug in asked.stores:
+            components.target(slug)
+        planned = await forecast_asked(components, paths, asked)
+    else:
+        planned = await forecast(components, paths, mode)
     code = Exit.FAILED if planned.source_errors else Exit.DONE
     if as_json:
         print_json(planned)
@@ -127,7 +169,13 @@ async def plan(components: Components, paths: Sequence[str], mode: Mode, as_json
     rest = len(planned.documents) - len(rows)
     if rest > 0:
         say(f"… and {rest} more: --json lists all.")
-    say(f"{len(planned.documents)} documents would be worked on; {planned.n_unchanged} are as they were.")
+    if planned.n_chunks is None:
+        say(f"{len(planned.documents)} documents would be worked on; {planned.n_unchanged} are as they were.")
+        return code
+    say(
+        f"{len(planned.documents)} documents would be worked on, {planned.n_to_extract} of them extracted; "
+        f"at most {planned.n_chunks:,} chunks embedded."
+    )
     return code
 
 

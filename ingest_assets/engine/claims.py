@@ -31,6 +31,7 @@ class Selection(msgspec.Struct, frozen=True):
         force: extract and write the stores although nothing changed.
         named: somebody asked for just these documents: they belong into the stores from now on, and what is complete
             is reported again.
+        only_due: also by name, a document comes into no store that it does not belong into already.
         renew_stores: what stands in a store by an older configuration is written anew.
         renew_extraction: what was extracted by an older configuration is extracted anew.
         wants: whether a document that is free is still to be worked on.
@@ -39,6 +40,7 @@ class Selection(msgspec.Struct, frozen=True):
     stores: tuple[str, ...]
     force: bool = False
     named: bool = False
+    only_due: bool = False
     renew_stores: bool = False
     renew_extraction: bool = False
     wants: Callable[[DocStatus], bool] = lambda _: True
@@ -127,7 +129,8 @@ class Claims:
 
     def _due_in(self, doc: DocStatus) -> tuple[str, ...]:
         """The stores it belongs into: never one that is no longer configured, and those somebody asks for by name."""
-        asked = self._selection.stores if self._selection.named or self._selection.force else ()
+        selection = self._selection
+        asked = selection.stores if (selection.named or selection.force) and not selection.only_due else ()
         return tuple(slug for slug in self._builds if slug in doc.due_in or slug in asked)
 
     def _is_complete(self, doc: DocStatus) -> bool:

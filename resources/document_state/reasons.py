@@ -80,7 +80,8 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.SOURCE_UNAVAILABLE: _Meaning(Remedy.MAY_HEAL, "The source did not answer. It is tried again by itself."),
     Reason.STORE_UNAVAILABLE: _Meaning(Remedy.MAY_HEAL, "The store did not answer. It is tried again by itself."),
     Reason.STORE_MISMATCH: _Meaning(
-        Remedy.NEEDS_PERSON, "The store holds vectors of another embedder. Use that one, or a new store."
+        Remedy.NEEDS_PERSON,
+        "The store holds vectors of another embedder. Use that one, a new store, or `ingest stores drop`.",
     ),
     Reason.STORE_DAMAGED: _Meaning(
         Remedy.NEEDS_PERSON,

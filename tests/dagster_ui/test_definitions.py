@@ -13,7 +13,7 @@ import ingest_assets
 from ingest_assets import asset_keys
 from ingest_assets.dagster_instance import open_instance
 from ingest_assets.event_log.event_log_storage import BatchSqliteEventLogStorage
-from ingest_assets.jobs import CHECK
+from ingest_assets.jobs import CHECK, MARK
 from ingest_assets.settings import load_settings
 from tests.dagster_ui.project import ALL, DEFAULT, EXTRACTED
 
@@ -58,7 +58,7 @@ def test_the_map_stays_short():
     assert len((REPOSITORY / "ingest_assets" / "definitions.py").read_text().splitlines()) < 80
 
 
-def test_sensors_are_on_and_the_schedule_is_off(project):
+def test_sensors_are_on_and_the_schedules_are_off(project):
     """Whoever starts Dagster needs to turn nothing on; the checks of everything wait until somebody wants them."""
     repository = project.definitions().get_repository_def()
     assert {sensor.name for sensor in repository.sensor_defs} == {
@@ -68,8 +68,8 @@ def test_sensors_are_on_and_the_schedule_is_off(project):
         "interrupted_runs",
     }
     assert all(sensor.default_status is dg.DefaultSensorStatus.RUNNING for sensor in repository.sensor_defs)
-    (schedule,) = repository.schedule_defs
-    assert schedule.default_status is dg.DefaultScheduleStatus.STOPPED
+    assert {schedule.name for schedule in repository.schedule_defs} == {"check_documents_daily", "mark_stale_daily"}
+    assert all(s.default_status is dg.DefaultScheduleStatus.STOPPED for s in repository.schedule_defs)
 
 
 def test_lineage_runs_from_the_sources_through_extraction_into_each_store(project):
@@ -111,6 +111,20 @@ def test_a_store_that_lost_a_document_fails_its_check(project):
     failed = [e for e in result.get_asset_check_evaluations() if not e.passed]
     assert [(e.asset_key, e.check_name) for e in failed] == [(DEFAULT, "store_matches_state")]
     assert failed[0].metadata["wrong"].value == 3
+
+
+def test_the_mark_job_marks_what_the_configuration_made_stale(project):
+    """Run from the UI, it marks the links, after which the check names the part that differs and no run is due."""
+    project.ingest()
+    project.configure("[chunking]\nsize = 500\n")
+    job = project.definitions().resolve_job_def(MARK)
+    assert job.execute_in_process(instance=project.instance).success
+    assert {link.state.value for doc in project.docs() for link in doc.links.values()} == {"Stale"}
+    assert {doc.build.status.value for doc in project.docs()} == {"COMPLETED"}
+    checks = project.definitions().resolve_job_def(CHECK).execute_in_process(instance=project.instance)
+    stale = [e for e in checks.get_asset_check_evaluations() if not e.passed]
+    assert {e.check_name for e in stale} == {"nothing_stale"}
+    assert [e.metadata["stale"].value for e in stale] == [{"chunker": 3}, {"chunker": 3}]
 
 
 def test_the_template_makes_an_instance_with_our_event_storage(project, monkeypatch):

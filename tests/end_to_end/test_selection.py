@@ -1,0 +1,202 @@
+"""A setting changed, a store was added, a store was away: what was asked for is done, and nothing else."""
+
+import asyncio
+import time
+
+import pytest
+
+from resources.document_state.document_state_store import RecordDocumentStateStore
+from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState
+from resources.file_lock import exclusive_lock
+from resources.records.sqlite_backend import SqliteBackend
+from tests.end_to_end.project import Project
+
+N = 5
+COUNTING = '''
+import pathlib, time
+from resources.extractor.none_extractor import NoneExtractor
+
+class Counting(NoneExtractor):
+    """Writes down what it is asked."""
+
+    async def extract(self, document_id, chunks):
+        time.sleep(float(pathlib.Path("pause").read_text()))
+        with open("extracted", "a") as told:
+            told.write(document_id + "\\n")
+        return await super().extract(document_id, chunks)
+'''
+
+
+class Piles(Project):
+    """A project whose extractor writes down each call."""
+
+    def __init__(self, root) -> None:
+        super().__init__(root)
+        self.environment["PYTHONPATH"] = str(root)
+        (root / "counting.py").write_text(COUNTING)
+        (root / "pause").write_text("0")
+        for i in range(N):
+            self.write(f"{i}.md", f"# Title {i}\n\n" + f"Text number {i} about harbours. " * 10)
+
+    def set_up(self, default="hash", more="", stores=("default", "archive")) -> None:
+        """Write ingest.toml: the embedder of the store `default`, more settings, and which stores there are."""
+        text = 'extractor = "counting:Counting"\ndefault_embedder = "hash"\n[[sources]]\nname = "docs"\nuri = "docs"\n'
+        for slug in stores:
+            text += f'[[stores]]\nslug = "{slug}"\nembedder = "{default if slug == "default" else "hash"}"\n'
+            text += "[stores.config]\nlock_timeout = 0.2\n"
+        self.configure(f"{text}[runs]\nparser_workers = 1\ngroup = 2\n{more}")
+
+    def n_extracted(self) -> int:
+        """How often the extractor was called."""
+        told = self.root / "extracted"
+        return len(told.read_text().splitlines()) if told.exists() else 0
+
+    def stores(self) -> dict[str, dict[str, int]]:
+        """Documents by store and state."""
+        found: dict[str, dict[str, int]] = {}
+        for link in (link for doc in self.records() for link in doc.links.values()):
+            states = found.setdefault(link.store, {})
+            states[link.state.value] = states.get(link.state.value, 0) + 1
+        return found
+
+    def links(self, slug: str) -> list[DocumentStoreLink]:
+        """The links of every document to one store."""
+        return [doc.links[slug] for doc in self.records()]
+
+    def records(self) -> list[DocStatus]:
+        """Every record, read beside the command line."""
+
+        async def read() -> list[DocStatus]:
+            backend = SqliteBackend(self.root / ".ingest" / "state.db")
+            docs = [doc async for doc in RecordDocumentStateStore(backend).iter_statuses()]
+            await backend.close()
+            return docs
+
+        return asyncio.run(read())
+
+
+@pytest.fixture
+def piles(tmp_path) -> Piles:
+    """Documents that stand in two stores."""
+    project = Piles(tmp_path)
+    project.set_up()
+    project.json("run")
+    assert project.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
+    return project
+
+
+def test_a_stores_embedder_changes(piles: Piles) -> None:
+    """Nothing happens by itself; marked, explained and planned; the store begins anew once its data is dropped."""
+    piles.set_up(default="wordllama")
+    assert piles.json("run")["n_requested"] == 0
+    assert piles.json("plan", "--apply") == {"n_stale": N, "n_current": 0, "n_busy": 0, "stores": {"default": N}}
+    assert piles.json("plan", "--apply")["n_stale"] == 0
+    assert piles.stores() == {"default": {"Stale": N}, "archive": {"Ingested": N}}
+    assert piles.json("run")["n_requested"] == 0
+    told = piles.json("why", "docs/0.md", code=1)
+    [difference] = told["standings"][1]["differences"]
+    assert (difference["part"], difference["old"], difference["new"].split()[0]) == ("embedder", "hash 1", "wordllama")
+    assert told["standings"][2]["verdict"] == "current"
+    planned = piles.json("plan", "--stale", "--store", "default")
+    assert (len(planned["documents"]), planned["n_to_extract"], planned["n_chunks"]) == (N, 0, N)
+    refused = piles.run("run", "--store", "default", "--stale")
+    assert refused.returncode == 1
+    assert "`ingest stores drop default`" in refused.stderr
+    assert piles.run("stores", "drop", "default").returncode == 2
+    assert piles.stores()["default"] == {"Stale": N}
+    before, n = piles.links("archive"), piles.n_extracted()
+    assert piles.json("stores", "drop", "default", "--yes") == {"n_documents": N, "n_busy": 0}
+    assert piles.json("run")["n_requested"] == 0
+    assert piles.json("run", "--store", "default", "--missing")["n_succeeded"] == N
+    assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
+    assert (piles.links("archive"), piles.n_extracted()) == (before, n)
+    assert len(piles.json("search", "harbours", "-k", "20")) == N
+
+
+def test_a_store_is_added(piles: Piles) -> None:
+    """Nothing happens by itself; asked for, the store is built from what was extracted, and nothing is extracted."""
+    piles.set_up(stores=("default", "archive", "later"))
+    n = piles.n_extracted()
+    assert piles.json("run")["n_requested"] == 0
+    planned = piles.json("plan", "--store", "later", "--missing")
+    assert (len(planned["documents"]), planned["n_to_extract"]) == (N, 0)
+    assert piles.json("run", "--store", "later", "--missing", "--where", "source=elsewhere")["n_requested"] == 0
+    before = piles.links("default")
+    assert piles.json("run", "--store", "later", "--missing")["n_succeeded"] == N
+    assert piles.stores() == {slug: {"Ingested": N} for slug in ("default", "archive", "later")}
+    assert (piles.n_extracted(), piles.links("default")) == (n, before)
+    assert piles.json("run", "--store", "later", "--missing")["n_requested"] == 0
+
+
+def test_a_store_goes_away_in_mid_run(piles: Piles) -> None:
+    """Its links fail and the other store's do not; asked for, the failures are mended, and nothing else is touched."""
+    for i in range(N):
+        piles.write(f"{i}.md", f"# Other title {i}\n\nOther text {i}.")
+    (piles.root / "pause").write_text("0.2")
+    n = piles.n_extracted()
+    run = piles.start("run", "--json")
+    while piles.n_extracted() < n + 3:
+        time.sleep(0.02)
+    with exclusive_lock(piles.root / ".ingest" / "stores" / "archive.duckdb.lock", 20):
+        run.communicate(timeout=60)
+    assert run.returncode == 1
+    stores = piles.stores()
+    assert stores["default"] == {"Ingested": N}
+    n_failed = stores["archive"]["Failed"]
+    assert n_failed
+    before, n = piles.links("default"), piles.n_extracted()
+    kept = [link for link in piles.links("archive") if link.state is LinkState.INGESTED]
+    assert len(kept) == N - n_failed
+    mended = piles.json("run", "--store", "archive", "--failed")
+    assert (mended["n_requested"], mended["n_succeeded"]) == (n_failed, n_failed)
+    assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
+    assert (piles.links("default"), piles.n_extracted()) == (before, n)
+    assert all(link in piles.links("archive") for link in kept)
+
+
+def test_chunking_changes(piles: Piles) -> None:
+    """Stale everywhere, rebuilt where asked; the other store stays as it was, stale, until it is asked for too."""
+    piles.set_up(more="[chunking]\nsize = 100\n")
+    piles.json("plan", "--apply")
+    assert piles.stores() == {"default": {"Stale": N}, "archive": {"Stale": N}}
+    piles.set_up()
+    assert piles.json("plan", "--apply")["n_current"] == N
+    assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
+    piles.set_up(more="[chunking]\nsize = 100\n")
+    piles.json("plan", "--apply")
+    n, before = piles.n_extracted(), piles.links("archive")
+    assert piles.json("plan", "--stale")["n_to_extract"] == N
+    assert piles.json("run", "--store", "default", "--stale")["n_succeeded"] == N
+    assert piles.n_extracted() == n + N
+    assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Stale": N}}
+    assert piles.links("archive") == before
+    assert piles.json("run")["n_requested"] == 0
+    told = piles.json("why", "docs/0.md", code=1)["standings"]
+    assert [standing["verdict"] for standing in told] == ["current", "current", "stale"]
+    assert piles.json("run", "--stale")["n_succeeded"] == N
+    assert piles.n_extracted() == n + N
+    assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
+
+
+def test_chosen_by_facets(piles: Piles) -> None:
+    """Facets choose among failures; what nobody knows is refused with what is known."""
+    piles.write("empty.md", "")
+    piles.write("torn.pdf", "%PDF-1.7 torn")
+    piles.json("run", code=1)
+    done = piles.json("run", "--where", "reason=empty_file", code=1)
+    assert [result["filename"] for result in done["results"]] == ["empty.md"]
+    done = piles.json("run", "--failed", "--where", "source=docs status=failed", code=1)
+    assert {result["filename"] for result in done["results"]} == {"empty.md", "torn.pdf"}
+    assert len(piles.json("plan", "--where", "state=ingested")["documents"]) == N
+
+
+def test_asked_wrongly(tmp_path) -> None:
+    """A choice that makes no sense is wrong usage, and is refused with what would make sense."""
+    project = Piles(tmp_path)
+    project.set_up()
+    for arguments, told in (
+        (("run", "--where", "colour=red"), "Known: source=…, reason=…, status=…, state=…"),
+        (("plan", "--store", "nowhere", "--stale"), "Known: archive, default"),
+    ):
+        done = project.run(*arguments)
+        assert (done.returncode, told in done.stderr) == (2, True), done.stderr
