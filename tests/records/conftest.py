@@ -1,6 +1,7 @@
 """Buckets for the tests of the S3 backend, and a proxy before moto that does harm on request."""
 
 import functools
+import uuid
 
 import pytest
 from botocore.loaders import JSONFileLoader
@@ -18,6 +19,14 @@ def descriptions_read_once():
         read = functools.cache(JSONFileLoader().load_file)  # by path
         patch.setattr(JSONFileLoader, "load_file", lambda _, path: read(path))
         yield
+
+
+@pytest.fixture(scope="session")
+def crowded_bucket(seaweedfs) -> str:
+    """A bucket for many tests, each on a prefix of its own: a bucket takes some of the few volumes SeaweedFS has here."""
+    name = f"records-{uuid.uuid4().hex}"
+    s3_client(seaweedfs.url).create_bucket(Bucket=name)
+    return name
 
 
 @pytest.fixture

@@ -12,13 +12,6 @@ from tests.records.s3_store import LosingS3, location_of
 from tests.servers.clients import s3_client
 
 
-@pytest.fixture(scope="module")
-def crowded_bucket(seaweedfs) -> str:
-    """A bucket for all of these tests: each takes some of the few volumes that SeaweedFS has here."""
-    s3_client(seaweedfs.url).create_bucket(Bucket="record-contract")
-    return "record-contract"
-
-
 class S3Contract(RecordBackendContract):
     def losing_replies(self, backend, *, raises) -> RecordBackend:
         """See RecordBackendContract."""

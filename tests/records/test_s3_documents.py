@@ -8,14 +8,6 @@ from resources.records.backend import RecordBackend
 from resources.records.s3.s3_backend import S3Backend
 from tests.document_state.contract import DocumentStateStoreContract
 from tests.records.s3_store import location_of
-from tests.servers.clients import s3_client
-
-
-@pytest.fixture(scope="module")
-def crowded_bucket(seaweedfs) -> str:
-    """A bucket for all of these tests on SeaweedFS, each on a prefix of its own."""
-    s3_client(seaweedfs.url).create_bucket(Bucket="documents")
-    return "documents"
 
 
 class TestDocumentsOnMoto(DocumentStateStoreContract):
