@@ -23,7 +23,7 @@ def descriptions_read_once():
 
 @pytest.fixture(scope="session")
 def crowded_bucket(seaweedfs) -> str:
-    """A bucket for many tests, each on a prefix of its own: a bucket takes some of the few volumes SeaweedFS has here."""
+    """A bucket for many tests, each on a prefix of its own: each bucket takes some of SeaweedFS's few volumes here."""
     name = f"records-{uuid.uuid4().hex}"
     s3_client(seaweedfs.url).create_bucket(Bucket=name)
     return name
