@@ -205,7 +205,7 @@ def _selection(context: dg.AssetExecutionContext, config: IngestConfig, componen
     force = config.force or context.run.tags.get(FORCE_TAG) == "true"
     if _has_partitions(context) or config.document_ids:
         return Selection(stores, force=force, named=True, renew_stores=True)
-    if config.asked:
+    if config.job_id and config.asked:
         for slug in config.stores:
             components.target(slug)  # a run that the UI executes again may name one that is no longer configured
         return Asked(Kind(config.asked), tuple(config.stores)).selection(components.configured)

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from resources.document_state.document_state_store import RecordDocumentStateStore
-from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState
+from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Status
 from resources.file_lock import exclusive_lock
 from resources.records.sqlite_backend import SqliteBackend
 from tests.end_to_end.project import Project
@@ -178,6 +178,24 @@ def test_chunking_changes(piles: Piles) -> None:
     assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
 
 
+def test_killed_while_it_was_asked_for(piles: Piles) -> None:
+    """What was in the works is finished by the next run, the rest when it is asked for again; nothing is lost."""
+    piles.set_up(more="[chunking]\nsize = 100\n")
+    (piles.root / "pause").write_text("0.3")
+    n = piles.n_extracted()
+    run = piles.start("run", "--store", "default", "--stale")
+    while piles.n_extracted() < n + 3:
+        time.sleep(0.02)
+    run.kill()
+    run.communicate()
+    (piles.root / "pause").write_text("0")
+    piles.json("run")
+    assert all(doc.claim is None and doc.build.status is Status.COMPLETED for doc in piles.records())
+    piles.json("run", "--store", "default", "--stale")
+    assert piles.stores()["default"] == {"Ingested": N}
+    assert piles.json("plan", "--store", "default", "--stale")["documents"] == []
+
+
 def test_chosen_by_facets(piles: Piles) -> None:
     """Facets choose among failures; what nobody knows is refused with what is known."""
     piles.write("empty.md", "")
@@ -197,6 +215,7 @@ def test_asked_wrongly(tmp_path) -> None:
     for arguments, told in (
         (("run", "--where", "colour=red"), "Known: source=…, reason=…, status=…, state=…"),
         (("plan", "--store", "nowhere", "--stale"), "Known: archive, default"),
+        (("why", "docs/nothing.md"), "No document 'docs/nothing.md' is known"),
     ):
         done = project.run(*arguments)
         assert (done.returncode, told in done.stderr) == (2, True), done.stderr
