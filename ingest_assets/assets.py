@@ -24,6 +24,7 @@ from resources.dagster_resources import ArtifactStoreResource, DocumentStateStor
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.take_up import Mode, is_taken_up
 from resources.document_state.workers import Heartbeat, Worker
+from resources.records.copying import refuse_unfinished
 
 FORCE_TAG = "ingest/force"
 _SCATTERED = (
@@ -137,6 +138,7 @@ async def _ingest(
         reporter = DagsterReporter(
             context.instance, context.run, components.jobs, await _open_job(components, config), on_progress
         )
+        await refuse_unfinished(components.backend)
         worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)
         with (
             Heartbeat(worker, settings.lease / 3),

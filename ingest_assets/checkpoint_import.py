@@ -4,6 +4,8 @@ A document all of whose nodes have a savepoint counts as extracted. Its chunks a
 so it is due in no store of ours until somebody asks for one or its content changes. The savepoints are only read.
 """
 
+import codecs
+import json
 import os
 import uuid
 from collections import Counter
@@ -50,7 +52,7 @@ class Imported(msgspec.Struct):
 
     Attributes:
         extracted: all nodes are there; they count as extracted now.
-        already: they were complete before, or have been extracted here.
+        already: they were complete before, or have been extracted here, or stand there by another name as well.
         incomplete: a node is missing, or none is named; they stay as they are.
         busy: a worker holds them, or somebody changed them meanwhile.
         unknown: no source lists them.
@@ -96,14 +98,12 @@ def read_nodes(file: Path) -> list[NodesOfDocument]:
         CheckpointError: it is neither, or names a document twice.
     """
     try:
-        raw = file.read_bytes()
+        raw = file.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise CheckpointError(f"{file} cannot be read: {error.strerror}.") from error
-    try:
-        whole = msgspec.json.decode(raw, type=dict[str, list[str]])
-        found = [NodesOfDocument(name, nodes) for name, nodes in whole.items()]
-    except msgspec.MsgspecError:
-        found = _read_lines(file, raw)
+    found = _read_object(raw) or _read_lines(file, raw)
+    if not found:
+        raise CheckpointError(f"{file} names no document.")
     names = [item.document for item in found]
     if len(set(names)) < len(names):
         doubled = next(name for name, n in Counter(names).items() if n > 1)
@@ -147,15 +147,22 @@ async def _complete_ones(
 ) -> dict[str, DocStatus]:
     """Those that can be completed now, by name; the others are sorted into the result."""
     known = await state.get_many({key for candidate in documents.values() for key in candidate.ids})
+    docs = {
+        name: next((known[key] for key in candidate.ids if key in known), None) for name, candidate in documents.items()
+    }
+    lacking = {  # a document that stands there by several names lacks what it lacks by any of them
+        doc.document_id
+        for name, doc in docs.items()
+        if doc and not (documents[name].nodes and checkpoint.nodes.issuperset(documents[name].nodes))
+    }
     complete: dict[str, DocStatus] = {}
     taken: set[str] = set()
-    for name, candidate in documents.items():
-        doc = next((known[key] for key in candidate.ids if key in known), None)
+    for name, doc in docs.items():
         if doc is None or doc.presence is not Presence.PRESENT:
             result.unknown.append(name)
         elif doc.extraction.status is Status.COMPLETED or doc.links or doc.artifact or doc.document_id in taken:
             result.already.append(name)
-        elif not candidate.nodes or not checkpoint.nodes.issuperset(candidate.nodes):
+        elif doc.document_id in lacking:
             result.incomplete.append(name)
         elif doc.claim is not None:
             result.busy.append(name)
@@ -171,6 +178,15 @@ async def _publish(
     """Take documents one step further; gives those whose write went through, by name."""
     stored = await state.set_many([(step(name, doc), doc) for name, doc in docs.items()])
     return {name: doc for name, doc in zip(docs, stored, strict=True) if doc is not None}
+
+
+def _read_object(raw: bytes) -> list[NodesOfDocument]:
+    """The documents of one JSON object, one that is named twice included twice; [] if it is no such object."""
+    try:
+        pairs = json.loads(raw, object_pairs_hook=list)
+        return [NodesOfDocument(name, msgspec.convert(nodes, list[str])) for name, nodes in pairs]
+    except (ValueError, TypeError, msgspec.MsgspecError):
+        return []
 
 
 def _read_lines(file: Path, raw: bytes) -> list[NodesOfDocument]:

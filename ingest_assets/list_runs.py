@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import dagster as dg
+from dagster_shared.error import SerializableErrorInfo
 
 from ingest_assets import asset_keys
 from ingest_assets.asking import Asked
@@ -55,5 +56,15 @@ class ListRuns:
             raise KeyboardInterrupt  # Dagster took the signal and ended the run; who asked for it must hear of it too
         for failure in result.filter_events(lambda event: event.is_step_failure):
             if failure.step_failure_data.user_failure_data is None and failure.step_failure_data.error is not None:
-                raise RunError(f"Run {result.run_id} ended early: {failure.step_failure_data.error.message.strip()}")
+                raise RunError(f"Run {result.run_id} ended early: {_said(failure.step_failure_data.error)}")
         return result.run_id
+
+
+def _said(error: SerializableErrorInfo) -> str:
+    """What was said by whoever raised it: Dagster's own error around it says only where."""
+    while error.cause is not None and error.message.startswith("dagster."):
+        error = error.cause
+    said = error.message.strip()
+    # "module.Class: sentence"; a class of ours says nothing to a person, and a fault's own name does.
+    name, found, sentence = said.partition(": ")
+    return sentence if found and name.startswith(("resources.", "sensors.", "ingest_assets.")) else said

@@ -20,7 +20,7 @@ from resources.document_state.workers import LeaseLostError
 from resources.embedder.open_embedder import UnknownEmbedderError
 from resources.extractor.open_extractor import UnknownExtractorError
 from resources.records.backend import BackendError, WrongOptionError
-from resources.records.copying import NothingToCopyError, TargetNotEmptyError
+from resources.records.copying import NothingToCopyError, TargetNotEmptyError, UnfinishedCopyError
 from resources.records.uri import UnknownSchemeError
 from resources.store.store import StoreConfigError, StoreError
 
@@ -37,6 +37,7 @@ _WRONG_USAGE = (
     UnknownDocumentError,
     TargetNotEmptyError,
     NothingToCopyError,
+    UnfinishedCopyError,
     CheckpointError,
     AskedWronglyError,
 )

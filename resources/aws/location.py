@@ -7,12 +7,14 @@ What a URI leaves out comes by boto3's own ways: environment, profile, instance 
 since URIs are shown.
 """
 
+import re
 from collections.abc import Collection
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import msgspec
 
 COMMON_OPTIONS = ("endpoint_url", "region")
+_ENDPOINT = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[\w./-]*)?")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -57,6 +59,9 @@ def parse_location(uri: str, *, takes_prefix: bool, options: Collection[str] = C
     """
     parts = urlsplit(uri)
     form = f"{parts.scheme}://name{'/prefix' * takes_prefix}"
+    shown = (
+        f"{parts.scheme}://{parts.netloc}{parts.path}"  # an option or fragment may be a secret put in the wrong place
+    )
     given = parse_qsl(parts.query, keep_blank_values=True)
     chosen = dict(given)
     endpoint_url = chosen.get("endpoint_url", "")
@@ -65,16 +70,16 @@ def parse_location(uri: str, *, takes_prefix: bool, options: Collection[str] = C
             f"{parts.scheme}://…: a URI carries no credentials. Give them to boto3: AWS_PROFILE or the like."
         )
     if not parts.netloc or parts.fragment or (not takes_prefix and parts.path not in {"", "/"}):
-        raise ValueError(f"'{uri}': write {form}, options behind '?'.")
+        raise ValueError(f"'{shown}': write {form}, options behind '?'.")
     unknown = sorted(set(chosen) - set(options))
     if unknown or len(chosen) < len(given):
         named = f"unknown option '{unknown[0]}'" if unknown else "an option twice"
-        raise ValueError(f"'{uri.partition('?')[0]}': {named}. Known: {', '.join(options)}.")
-    if endpoint_url and urlsplit(endpoint_url).scheme not in {"http", "https"}:
-        raise ValueError(f"'{uri}': endpoint_url is an http or https URL.")
+        raise ValueError(f"'{shown}': {named}. Known: {', '.join(options)}.")
+    if endpoint_url and not _ENDPOINT.fullmatch(endpoint_url):
+        raise ValueError(f"'{shown}': endpoint_url is an http or https URL of a host, as http://127.0.0.1:8333.")
     anonymous = chosen.get("anonymous", "false").lower()
     if anonymous not in _TRUTH:
-        raise ValueError(f"'{uri}': anonymous is true or false.")
+        raise ValueError(f"'{shown}': anonymous is true or false.")
     prefix = unquote(parts.path).strip("/")
     return AwsLocation(
         parts.scheme, parts.netloc, f"{prefix}/" if prefix else "", endpoint_url, chosen.get("region", ""),

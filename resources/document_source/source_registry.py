@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from resources.records.backend import RecordBackend
+from resources.records.decoding import decoded
 from resources.records.record import Write
 
 KIND = "source"
@@ -33,7 +34,7 @@ class SourceRegistry:
     async def all(self) -> list[RememberedSource]:
         """Every remembered source, by name."""
         return [
-            msgspec.json.decode(record.value, type=RememberedSource)
+            decoded(self._backend.uri, KIND, record, RememberedSource)
             async for record in self._backend.list_records(KIND)
         ]
 

@@ -83,6 +83,11 @@ class DocumentStateStore(ABC):
                 found.append(document_id)
         return found
 
+    @property
+    @abstractmethod
+    def counts_cheaply(self) -> bool:
+        """Whether `counts` costs little beside listing a source; else it reads the whole corpus."""
+
     @abstractmethod
     async def counts(self) -> Mapping[DocumentLabel, int]:
         """How many documents carry each label."""
@@ -165,13 +170,18 @@ class RecordDocumentStateStore(DocumentStateStore):
         for record in await self._backend.list_open(KIND):
             label = labels.get(record.label)
             if label is None:
-                label = labels[record.label] = read_label(record.label)
+                label = labels[record.label] = self._read_label(record.label)
             found[record.key] = label
         return found
 
+    @property
+    def counts_cheaply(self) -> bool:
+        """See DocumentStateStore."""
+        return self._backend.counts_cheaply
+
     async def counts(self) -> Mapping[DocumentLabel, int]:
         """See DocumentStateStore."""
-        return {read_label(label): count for label, count in (await self._backend.count_labels(KIND)).items()}
+        return {self._read_label(label): count for label, count in (await self._backend.count_labels(KIND)).items()}
 
     async def iter_statuses(self, where: LabelFilter | None = None) -> AsyncIterator[DocStatus]:
         """See DocumentStateStore."""
@@ -186,7 +196,14 @@ class RecordDocumentStateStore(DocumentStateStore):
         return await self._backend.list_keys(KIND, await self._labels(where))
 
     async def _labels(self, where: LabelFilter) -> list[str]:
-        return [label for label in await self._backend.count_labels(KIND) if where(read_label(label))]
+        return [label for label in await self._backend.count_labels(KIND) if where(self._read_label(label))]
+
+    def _read_label(self, label: str) -> DocumentLabel:
+        try:
+            return read_label(label)
+        except msgspec.MsgspecError as error:
+            shown = f"a document carries the label '{label[:80]}', which is none of ours"
+            raise BackendCorruptError(self._backend.uri, f"{shown}: {error}. Restore its record.") from error
 
     def _decode(self, record: Record) -> DocStatus:
         try:

@@ -12,6 +12,7 @@ from resources.document_state.process_identity import ProcessIdentity, is_certai
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Mode
 from resources.records.backend import RecordBackend
+from resources.records.decoding import decoded
 from resources.records.record import Record, Stamp, Write
 
 KIND = "job"
@@ -196,7 +197,7 @@ class IngestJobs:
         record = await self._backend.read(_request_kind(job_id), f"{page:06d}")
         if record is None:
             raise UnknownJobError(f"Job '{job_id}' has no page {page}.")
-        return msgspec.json.decode(record.value, type=list[str])
+        return decoded(self._backend.uri, _request_kind(job_id), record, list[str])
 
     async def add_run(self, job_id: str, run_id: str) -> None:
         """Note that a run works for a job."""
@@ -227,7 +228,7 @@ class IngestJobs:
     async def orphans(self) -> list[IngestJob]:
         """Running jobs whose process died on this machine."""
         keys = [record.key for record in await self._backend.list_open(KIND)]
-        jobs = [_decode(record) for record in (await self._backend.read_many(KIND, keys)).values()]
+        jobs = [self._decode(record) for record in (await self._backend.read_many(KIND, keys)).values()]
         return [job for job in jobs if not job.is_terminal and is_certainly_dead(job.owner)]
 
     async def settle_orphans(self, now: datetime) -> list[IngestJob]:
@@ -239,20 +240,23 @@ class IngestJobs:
         """All results of a job, in the order they were recorded."""
         found: list[DocumentResult] = []
         async for record in self._backend.list_records(_result_kind(job_id)):
-            found.extend(msgspec.json.decode(record.value, type=list[DocumentResult]))
+            found.extend(decoded(self._backend.uri, _result_kind(job_id), record, list[DocumentResult]))
         return found
 
     async def recent(self, limit: int) -> list[IngestJob]:
         """The newest jobs, newest first."""
-        jobs = [_decode(record) async for record in self._backend.list_records(KIND)]
+        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
         newest = sorted(jobs, key=lambda job: job.created_at, reverse=True)[:limit]
         return [await self._with_counts(job) for job in newest]
+
+    def _decode(self, record: Record) -> IngestJob:
+        return decoded(self._backend.uri, KIND, record, IngestJob)
 
     async def _read(self, job_id: str) -> tuple[IngestJob, Stamp]:
         record = await self._backend.read(KIND, job_id)
         if record is None:
             raise UnknownJobError(f"There is no job '{job_id}'. `ingest jobs` lists them.")
-        return _decode(record), record.stamp
+        return self._decode(record), record.stamp
 
     async def _change(self, job_id: str, change: Callable[[IngestJob], IngestJob]) -> None:
         while True:
@@ -273,10 +277,6 @@ class IngestJobs:
 def _write(job: IngestJob, stamp: Stamp | None) -> Write:
     value = msgspec.json.encode(msgspec.structs.replace(job, counts=JobCounts()))
     return Write(job.job_id, value, stamp, label=job.status, open=not job.is_terminal)
-
-
-def _decode(record: Record) -> IngestJob:
-    return msgspec.json.decode(record.value, type=IngestJob)
 
 
 def _request_kind(job_id: str) -> str:

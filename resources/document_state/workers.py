@@ -16,6 +16,7 @@ import msgspec
 
 from resources.document_state.process_identity import ProcessIdentity, is_certainly_dead, this_process
 from resources.records.backend import BackendUnavailableError, RecordBackend
+from resources.records.decoding import decoded
 from resources.records.record import Stamp, Write
 
 KIND = "worker"
@@ -133,7 +134,7 @@ class Worker:
     async def _stamp_if_alive(self) -> Stamp:
         """The record's stamp, if it stands as only we can have written it: by a renewal whose reply was lost."""
         found = await self._backend.read(KIND, self.worker_id)
-        if found is None or msgspec.json.decode(found.value, type=WorkerRecord).dead:
+        if found is None or decoded(self._backend.uri, KIND, found, WorkerRecord).dead:
             self._lost = True
             raise LeaseLostError(f"Worker {self.worker_id} was declared dead.")
         return found.stamp
@@ -220,6 +221,6 @@ class WorkerWatch:
 
     async def _all(self) -> list[tuple[WorkerRecord, Stamp]]:
         return [
-            (msgspec.json.decode(found.value, type=WorkerRecord), found.stamp)
+            (decoded(self._backend.uri, KIND, found, WorkerRecord), found.stamp)
             async for found in self._backend.list_records(KIND)
         ]

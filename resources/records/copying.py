@@ -26,6 +26,10 @@ class NothingToCopyError(ValueError):
     """The source holds no record: most likely its URI is wrong."""
 
 
+class UnfinishedCopyError(ValueError):
+    """A copy into this store was interrupted: what it lacks would be taken for new, and what is done here undone."""
+
+
 class CopyDiffersError(BackendError):
     """Source and target are not equal after the copy: somebody wrote to one of them meanwhile."""
 
@@ -63,6 +67,8 @@ async def copy_records(
         TargetNotEmptyError: the target holds records and no copy from this source was under way.
         CopyDiffersError: one of the two changed during the copy; copying again brings over what differs.
     """
+    if source.uri == target.uri:
+        raise TargetNotEmptyError(f"{source.uri} is both source and target.")
     kinds = [kind for kind in await source.list_kinds() if kind != KIND]
     if not kinds:
         raise NothingToCopyError(f"State store {source.uri} holds no record. Is it the one you mean?")
@@ -81,6 +87,21 @@ async def copy_records(
         copied.append(await _proven(source, target, kind, n_written, into_existing=into_existing))
     await target.compare_and_set(KIND, [Write(_KEY, None, marker.stamp)])
     return copied
+
+
+async def refuse_unfinished(backend: RecordBackend) -> None:
+    """Refuse to work on a store that a copy has not finished.
+
+    Raises:
+        UnfinishedCopyError: see there.
+    """
+    found = await backend.read(KIND, _KEY)
+    if found is not None:
+        source = msgspec.json.decode(found.value, type=_UnderWay).source
+        raise UnfinishedCopyError(
+            f"A copy from {source} into state store {backend.uri} is not finished. Repeat it: "
+            f"`ingest state copy {source} {backend.uri}` goes on where it stopped."
+        )
 
 
 async def _begin(source: RecordBackend, target: RecordBackend, *, into_existing: bool) -> Record:

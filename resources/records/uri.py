@@ -31,7 +31,8 @@ def open_backend(uri: str, base: Path) -> RecordBackend:
     scheme, found, _ = uri.partition("://")
     opener = _OPENERS.get(scheme) if found else None
     if opener is None:
-        raise UnknownSchemeError(f"Unknown state store scheme '{scheme}' in '{uri}'. Known: {', '.join(_OPENERS)}.")
+        # The rest is not repeated: the URI of something else may hold a password.
+        raise UnknownSchemeError(f"Unknown state store scheme '{scheme}'. Known: {', '.join(_OPENERS)}.")
     return opener(uri, base)
 
 
@@ -40,7 +41,7 @@ def _open_memory(uri: str, base: Path) -> RecordBackend:
 
     del base
     if uri != "memory://":
-        raise UnknownSchemeError(f"'{uri}': memory:// takes no path and no option.")
+        raise UnknownSchemeError("memory:// takes no path and no option.")
     return MemoryBackend()
 
 
@@ -49,7 +50,7 @@ def _open_sqlite(uri: str, base: Path) -> RecordBackend:
 
     parts = urlsplit(uri)
     if parts.netloc or parts.query or parts.fragment or len(parts.path) < 2:  # noqa: PLR2004 - "/" and a name
-        raise UnknownSchemeError(f"'{uri}': write sqlite:///path; it takes no host and no option.")
+        raise UnknownSchemeError(f"sqlite://{parts.path}: write sqlite:///path; it takes no host and no option.")
     return SqliteBackend(base / unquote(parts.path[1:]))
 
 

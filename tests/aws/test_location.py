@@ -42,6 +42,8 @@ def test_shown_as_it_was_written(uri):
         ("s3://bucket?endpoint=x", "unknown option 'endpoint'. Known: endpoint_url, region"),
         ("s3://bucket?region=a&region=b", "an option twice"),
         ("s3://bucket?endpoint_url=127.0.0.1:9", "http or https"),
+        ("s3://bucket?endpoint_url=http://", "of a host"),
+        ("s3://bucket?endpoint_url=http://a%20b", "of a host"),
         ("s3://bucket?anonymous=true", "unknown option 'anonymous'"),
     ],
 )
@@ -55,6 +57,16 @@ def test_wrong_uris_are_told(uri, said):
 def test_credentials_are_refused_and_not_repeated(uri):
     """A URI is shown, so it carries no credentials, and the refusal does not show them either."""
     with pytest.raises(ValueError, match="credentials") as raised:
+        parse_location(uri, takes_prefix=True)
+    assert "SECRET" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "uri", ["s3://b?secret_key=SECRET", "s3://?key=SECRET", "s3://b#SECRET", "s3://b?endpoint_url=SECRET"]
+)
+def test_what_may_be_a_secret_is_not_repeated(uri):
+    """Options and fragments of a URI that is refused are not shown: somebody may have put a key there."""
+    with pytest.raises(ValueError, match="s3://") as raised:
         parse_location(uri, takes_prefix=True)
     assert "SECRET" not in str(raised.value)
 

@@ -25,7 +25,7 @@ from resources.document_state.workers import (
     WorkerRecord,
     WorkerWatch,
 )
-from resources.records.backend import BackendUnavailableError
+from resources.records.backend import BackendCorruptError, BackendUnavailableError
 from resources.records.memory_backend import MemoryBackend
 from resources.records.record import Write
 from resources.records.sqlite_backend import SqliteBackend
@@ -375,3 +375,10 @@ class TestProcesses:
         assert line.recv() == {"publish": False, "ensure_alive": False, "beat": False}
         assert await state.get_status("a") == before
         process.join()
+
+
+async def test_a_record_that_cannot_be_read_is_named(backend):
+    """A worker's record that was damaged from outside is an error that names it, not a fault of whoever looks."""
+    await backend.compare_and_set(KIND, [Write("w1", b"garbage", None)])
+    with pytest.raises(BackendCorruptError, match="worker 'w1'"):
+        await WorkerWatch(backend).all()

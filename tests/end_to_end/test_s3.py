@@ -90,3 +90,13 @@ def test_failing_listing_removes_nothing(project, proxy):
     assert "Source 'papers'" in done.stderr
     assert "Nothing is taken to have vanished" in done.stderr
     assert project.json("status")["documents"] == 3
+
+
+def test_why_a_run_ended_early_is_told(project, proxy):
+    """A permission that is missing in mid-run is named by its action, whatever Dagster wraps around the error."""
+    proxy.inject(s3_error(403, "AccessDenied"), when=lambda request: "/kept/artifacts/" in request.path, times=100)
+    done = project.run("run")
+    assert done.returncode == 1
+    assert "ended early: Artifact store s3://" in done.stderr
+    assert "PutObject is not permitted" in done.stderr
+    assert "dagster" not in done.stderr

@@ -93,11 +93,15 @@ def test_import_of_savepoints(project, checkpoint):
         (("output", "--nodes", "missing.json"), "cannot be read"),
         (("output", "--nodes", "bad.json"), "line 1"),
         (("output", "--nodes", "twice.jsonl"), "twice"),
+        (("output", "--nodes", "doubled.json"), "twice"),
+        (("output", "--nodes", "empty.json"), "names no document"),
         (("output", "--nodes", "nodes.json", "--name", "other"), "Known: extraction"),
     ],
 )
 def test_bad_checkpoints_are_told(project, checkpoint, arguments, said):
     """What cannot be imported is one sentence that names it, and nothing is written."""
+    (project.root / "doubled.json").write_text('{"a": ["1"], "a": ["2"]}')
+    (project.root / "empty.json").write_text("{}")
     (project.root / "bad.json").write_text('{"a.md": 3}')
     (project.root / "twice.jsonl").write_text('{"document": "a", "nodes": []}\n{"document": "a", "nodes": []}\n')
     done = project.run("state", "import-checkpoint", *arguments)
@@ -107,9 +111,11 @@ def test_bad_checkpoints_are_told(project, checkpoint, arguments, said):
 
 def test_a_document_named_twice_is_imported_once(project, checkpoint):
     """Two names of one document are one document."""
-    (project.root / "names.json").write_text('{"a.md": ["a::1"], "docs:a.md": ["a::1"], "docs/a.md": ["a::1"]}')
+    names = '{"a.md": ["a::1"], "docs:a.md": ["a::1"], "b.md": ["b::1"], "docs/b.md": ["b::2"]}'
+    (project.root / "names.json").write_bytes(b"\xef\xbb\xbf" + names.encode())  # as some editors begin a file
     imported = project.json("state", "import-checkpoint", "output", "--nodes", "names.json")
-    assert (imported["extracted"], imported["already"]) == (["a.md"], ["docs:a.md", "docs/a.md"])
+    assert (imported["extracted"], imported["already"]) == (["a.md"], ["docs:a.md"])
+    assert imported["incomplete"] == ["b.md", "docs/b.md"]
 
 
 def test_several_checkpoints_are_told_apart(project, checkpoint):

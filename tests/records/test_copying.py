@@ -3,7 +3,14 @@
 import pytest
 
 from resources.records.copying import KIND as COPY_KIND
-from resources.records.copying import CopyDiffersError, NothingToCopyError, TargetNotEmptyError, copy_records
+from resources.records.copying import (
+    CopyDiffersError,
+    NothingToCopyError,
+    TargetNotEmptyError,
+    UnfinishedCopyError,
+    copy_records,
+    refuse_unfinished,
+)
 from resources.records.memory_backend import MemoryBackend
 from resources.records.record import Write
 from resources.records.sqlite_backend import SqliteBackend
@@ -114,6 +121,24 @@ async def test_another_source_does_not_go_on(source, target):
     await other.compare_and_set("document", [Write("a", b"", None)])
     with pytest.raises(TargetNotEmptyError, match="under way"):
         await copy_records(other, target)
+
+
+async def test_an_unfinished_target_is_not_worked_on(source, target):
+    """Until the copy is finished, whoever wants to work there is told to repeat it."""
+    dying = DiesAt(target.path)
+    dying.n = 3
+    with pytest.raises(KeyboardInterrupt):
+        await copy_records(source, dying)
+    with pytest.raises(UnfinishedCopyError, match="ingest state copy memory://"):
+        await refuse_unfinished(target)
+    await copy_records(source, target)
+    await refuse_unfinished(target)
+
+
+async def test_onto_itself_is_a_mistake(source):
+    """Source and target are two."""
+    with pytest.raises(TargetNotEmptyError, match="both"):
+        await copy_records(source, source, into_existing=True)
 
 
 async def test_empty_source_is_a_mistake(target):

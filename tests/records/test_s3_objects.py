@@ -154,6 +154,17 @@ class TestLayout:
             await put(s3, "a")
         assert objects_of(raw, bucket_name)["state/format.json"] == body
 
+    async def test_shards_without_a_layout_are_no_empty_store(self, s3, raw, bucket_name):
+        """A store that lost its layout is neither read as empty nor laid out anew with another number of shards."""
+        await put(s3, "a")
+        await s3.close()
+        raw.delete_object(Bucket=bucket_name, Key="state/format.json")
+        before = objects_of(raw, bucket_name)
+        for call in (s3.read(KIND, "a"), s3.compare_and_set(KIND, [Write("b", b"", None)]), s3.create(), listed(s3)):
+            with pytest.raises(BackendCorruptError, match=r"format\.json is gone"):
+                await call
+        assert objects_of(raw, bucket_name) == before
+
     async def test_closed_backend_opens_anew(self, s3):
         """After closing, a later use opens what it needs and sees everything."""
         await put(s3, "a")

@@ -57,6 +57,13 @@ def test_parts_a_scheme_does_not_know_are_refused(uri):
         open_backend(uri, BASE)
 
 
+def test_the_uri_of_something_else_is_not_repeated():
+    """Somebody may name a database here, with its password."""
+    with pytest.raises(UnknownSchemeError) as raised:
+        open_backend("postgresql://bob:SECRET@host/x", BASE)
+    assert "SECRET" not in str(raised.value)
+
+
 def test_opening_touches_nothing(tmp_path):
     """Opening a URI makes no file and no folder."""
     open_backend("sqlite:///deep/state.db", tmp_path)

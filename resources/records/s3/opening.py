@@ -2,8 +2,9 @@
 
 import threading
 
+from resources.records.backend import BackendCorruptError
 from resources.records.s3.bucket import Bucket
-from resources.records.s3.layout import make_layout, read_layout
+from resources.records.s3.layout import FORMAT_FILE, make_layout, read_layout, shard_named
 from resources.records.s3.probe import probe
 from resources.records.s3.shard_reader import ShardReader
 
@@ -27,6 +28,7 @@ class Opening:
         """A reader of the store; None: nobody has made it yet, so there is nothing to read.
 
         Raises:
+            BackendCorruptError: it has lost its layout.
             BackendError: by what went wrong.
         """
         with self._lock:
@@ -55,5 +57,15 @@ class Opening:
     def _look(self) -> ShardReader | None:
         if self.reader is None:
             layout = read_layout(self._bucket)
-            self.reader = ShardReader(self._bucket, layout.shards) if layout else None
+            if layout is None:
+                self._refuse_orphans()
+                return None
+            self.reader = ShardReader(self._bucket, layout.shards)
         return self.reader
+
+    def _refuse_orphans(self) -> None:
+        """Shards without a layout are a store that lost it: read as an empty one, it would be laid out anew."""
+        orphan = next((name for name in self._bucket.list("") if shard_named(name) is not None), None)
+        if orphan is not None and read_layout(self._bucket) is None:
+            message = f"{FORMAT_FILE} is gone, but {orphan} is there. Restore {FORMAT_FILE} from a backup or version."
+            raise BackendCorruptError(self._bucket.uri, message)
