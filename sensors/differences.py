@@ -41,6 +41,11 @@ class Differences(msgspec.Struct):
         self.renewed |= self.entries.pop(uri, None) is not None
 
 
+def is_below(uri: str, start: str) -> bool:
+    """Whether a source URI is another one or lies below it; "": all do."""
+    return not start or uri == start or uri.startswith(start + "/")
+
+
 def compare(
     listed: Iterable[SourceObject], known: dict[str, str], start: str = "", limit: int | None = None
 ) -> Differences:
@@ -79,7 +84,7 @@ def compare(
             raise
         found.incomplete = str(error)
     else:
-        found.vanished = sorted(uri for uri in known if not start or uri == start or uri.startswith(start + "/"))
+        found.vanished = sorted(uri for uri in known if is_below(uri, start))
     found.n_unchanged = n_unchanged
     entries.update(known)
     known.clear()

@@ -4,6 +4,9 @@ What it costs is in proportion to what changed: a listing is compared with the s
 confirms, and only documents that differ are looked at there. Nothing is lost by dying at any point: first the state
 confirms no snapshot, then come partitions, records, the snapshot, and what confirms it; each step repeated changes
 nothing.
+
+Records may also be taken out of the state by somebody else, and no snapshot tells of that. So what it says is compared
+with the records wherever this costs little: their number at every discovery, and below a prefix each of them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,8 +20,9 @@ from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.document_source import DocumentSource, SourceObject
 from resources.document_state import transitions
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.document_state.label import DocumentLabel
 from resources.document_state.model import DocStatus, Presence
-from sensors.differences import Differences, compare
+from sensors.differences import Differences, compare, is_below
 from sensors.listing import Listing, Listings
 
 CHUNK = 2_000
@@ -87,6 +91,7 @@ class Discovery:
         prefix: bytes = b"",
         limit: int | None = None,
         accept_vanished: bool = False,
+        reconcile: bool = False,
     ) -> Discovered:
         """List, compare, and write what follows.
 
@@ -96,12 +101,15 @@ class Discovery:
             prefix: only what lies under it is listed, and only there something can vanish.
             limit: most changes to take; the rest is left for the next discovery.
             accept_vanished: believe a listing that lost a large share of what was known.
+            reconcile: believe no snapshot; what is known is made from the records.
 
         Raises:
             SourceError: the listing failed; no document was changed.
         """
         listing = self._listings.of(self._source)
-        found = self._compare(await self._known(listing, clock()), prefix, limit)
+        known, lost = await self._known(listing, clock(), prefix, reconcile=reconcile)
+        found = self._compare(known, prefix, limit)
+        found.renewed |= lost
         result = Discovered([], [], [], found.n_unchanged, incomplete=found.incomplete)
         result.truncated = found.n_news > len(found.news)
         vanished = found.vanished
@@ -126,14 +134,18 @@ class Discovery:
         Raises:
             SourceError: the listing failed.
         """
-        entries = await self._listings.of(self._source).read(clock())
-        found = self._compare(entries if entries is not None else await self._from_records(), prefix)
+        known = await self._listings.of(self._source).read(clock())
+        if known is None or not await self._has_as_many(known):
+            known = await self._from_records()
+        else:
+            await self._drop_lost(known, prefix)
+        found = self._compare(known, prefix)
         listed = {self.id_of(item.source_uri): item for item in found.news}
         gone = {self.id_of(uri): uri for uri in found.vanished}
-        known = await self._state.get_many([*listed, *gone])
+        docs = await self._state.get_many([*listed, *gone])
         news = []
         for key, item in listed.items():
-            doc = known.get(key)
+            doc = docs.get(key)
             if doc is None:
                 news.append((item.source_uri, "new"))
             elif doc.presence is not Presence.PRESENT or doc.content_version != item.content_version:
@@ -142,31 +154,70 @@ class Discovery:
         if self._looks_like_a_lie(found):
             doubts.vanished_refused = len(found.vanished)
         else:
-            news += [(uri, "vanished") for key, uri in gone.items() if _is_present(known.get(key))]
+            news += [(uri, "vanished") for key, uri in gone.items() if _is_present(docs.get(key))]
         return news, doubts
 
     def id_of(self, uri: str) -> str:
         """The document id of one of the source's objects."""
         return document_id(self._source.org_id, uri)
 
-    async def _known(self, listing: Listing, now: datetime) -> dict[str, str]:
-        """The entries of the confirmed snapshot; if there is none, or it is time, they are made from the records."""
+    async def _known(
+        self, listing: Listing, now: datetime, prefix: bytes, *, reconcile: bool
+    ) -> tuple[dict[str, str], bool]:
+        """The entries of the confirmed snapshot, and whether some were dropped because their records are lost.
+
+        They are made from the records if none is confirmed, if it is time or wanted, or if their number differs.
+        """
         known = await listing.read(now)
-        if known is None:
-            await listing.hold()  # before the records are read: who writes one from now on learns that we did
-            known = await self._from_records()
-            await listing.confirm(known, reconciled_at=now)
-        return known
+        if known is not None and not reconcile and await self._has_as_many(known):
+            return known, await self._drop_lost(known, prefix)
+        await listing.hold()  # before the records are read: who writes one from now on learns that we did
+        known = await self._from_records()
+        await listing.confirm(known, reconciled_at=now)
+        return known, False
+
+    async def _has_as_many(self, known: dict[str, str]) -> bool:
+        """Whether there are as many present records as entries, where it costs little to ask; else it is believed.
+
+        A label does not say whose a document is. So where two organisations share a source's name the numbers differ
+        at every discovery, and each reads the records: slower, never wrong.
+        """
+        if not self._state.counts_cheaply:
+            return True
+        counts = await self._state.counts()
+        return sum(count for label, count in counts.items() if self._is_present_here(label)) == len(known)
+
+    async def _drop_lost(self, known: dict[str, str], prefix: bytes) -> bool:
+        """Drop the entries below a prefix that have no present record any more, so that the listing shows them as new.
+
+        Nothing is looked at without a prefix: it would be every record. Returns whether one was dropped.
+        """
+        if not prefix:
+            return False
+        start, n_known = self._start(prefix), len(known)
+        for uris in _chunks([uri for uri in known if is_below(uri, start)]):
+            by_id = {self.id_of(uri): uri for uri in uris}
+            docs = await self._state.get_many(list(by_id))
+            for key, uri in by_id.items():
+                if not _is_present(docs.get(key)):
+                    del known[uri]
+        return len(known) < n_known
 
     async def _from_records(self) -> dict[str, str]:
         """The content version of every present record of the source."""
-        name, org_id = self._source.name, self._source.org_id
-        present = self._state.iter_statuses(lambda label: label.source == name and label.presence is Presence.PRESENT)
+        present = self._state.iter_statuses(self._is_present_here)
+        org_id = self._source.org_id
         return {doc.source_uri: doc.content_version async for doc in present if doc.org_id == org_id}
 
+    def _is_present_here(self, label: DocumentLabel) -> bool:
+        return label.source == self._source.name and label.presence is Presence.PRESENT
+
+    def _start(self, prefix: bytes) -> str:
+        """The source URI of a prefix; "" for none."""
+        return source_uri(self._source.name, prefix.rstrip(b"/")) if prefix else ""
+
     def _compare(self, known: dict[str, str], prefix: bytes, limit: int | None = None) -> Differences:
-        start = source_uri(self._source.name, prefix.rstrip(b"/")) if prefix else ""
-        return compare(self._source.list_objects(prefix), known, start, limit)
+        return compare(self._source.list_objects(prefix), known, self._start(prefix), limit)
 
     def _looks_like_a_lie(self, found: Differences) -> bool:
         known = len(found.vanished) + found.n_changed + found.n_unchanged

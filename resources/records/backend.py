@@ -6,6 +6,7 @@ There is no unconditional write. Whatever changes and must last (documents, work
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
+from typing import ClassVar
 
 from resources.records.record import DueKey, OpenKey, Record, Stamp, Write, WriteResult
 
@@ -42,7 +43,14 @@ class RecordTooLargeError(BackendError):
 
 
 class RecordBackend(ABC):
-    """Compare-and-set records by kind and key. Safe for many threads and processes at once."""
+    """Compare-and-set records by kind and key. Safe for many threads and processes at once.
+
+    Attributes:
+        uri: names it, without secrets.
+        counts_cheaply: `count_labels` costs little beside listing a source, so that every discovery may ask it.
+    """
+
+    counts_cheaply: ClassVar[bool] = True
 
     uri: str
 

@@ -17,7 +17,7 @@ class Operations:
 
     def __init__(self, pile: Pile, nth: int, before: Callable[[], Awaitable[None] | None]) -> None:
         self._nth, self._before = nth, before
-        self._places = [(pile.backend, name) for name in ("_read", "_write", "_list")]
+        self._places = [(pile.backend, name) for name in ("_read", "_write", "_list", "_count_labels")]
         if not inspect.iscoroutinefunction(before):
             self._places += [(pile.artifacts, "write_hint"), (pile.partitions, "add")]
         self.count = 0

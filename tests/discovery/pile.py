@@ -10,6 +10,7 @@ from resources.document_source.local_source import LocalSource
 from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.model import Presence
+from resources.records.record import Write
 from sensors.listing import Listings
 from sensors.plan import Discovered, Discovery
 
@@ -118,6 +119,12 @@ class Pile:
         """Change a record as some other part of the program does."""
         doc = await self.doc(key)
         assert (await self.state.set_many([(change(doc), doc)]))[0] is not None
+
+    async def lose(self, *keys: str) -> None:
+        """Records disappear, by no doing of ours."""
+        for key in self.ids(*keys):
+            found = await self.backend.read("document", key)
+            await self.backend.compare_and_set("document", [Write(key, None, found.stamp)])
 
     async def claim(self, key: str) -> None:
         """A worker takes it."""

@@ -161,7 +161,7 @@ class TestTwoAtOnce:
         with_news.bring_back("gone.md")
         await self.settle(with_news)
 
-    @pytest.mark.parametrize("nth", range(4, MOST_OPERATIONS))
+    @pytest.mark.parametrize("nth", range(5, MOST_OPERATIONS))
     async def test_a_third_in_the_last_moment(self, with_news, nth):
         """Where two already know of each other, what a third confirms in between is not left standing."""
         with_news.put("older.md")
@@ -170,7 +170,7 @@ class TestTwoAtOnce:
             (with_news.root / "older.md").unlink(missing_ok=True)
             await with_news.run()
 
-        with Operations(with_news, nth, another), Operations(with_news, 3, another):
+        with Operations(with_news, nth, another), Operations(with_news, 4, another):
             await with_news.run()
         await with_news.check_snapshot()
         await self.settle(with_news)
@@ -180,14 +180,14 @@ class TestTwoAtOnce:
 
         async def second() -> None:
             with_news.put("second.md")
-            with Operations(with_news, 5, third):
+            with Operations(with_news, 6, third):
                 await with_news.run()
 
         async def third() -> None:
             with_news.put("third.md")
             await with_news.run()
 
-        with Operations(with_news, 5, second):
+        with Operations(with_news, 6, second):
             await with_news.run()
         await with_news.check_snapshot()
         await self.settle(with_news)
@@ -205,7 +205,7 @@ class TestTwoAtOnce:
         async def claim() -> None:
             await with_news.change("same.md", lambda doc: transitions.claimed(doc, "w", "run", utc_now(), extract=True))
 
-        with Operations(with_news, 4, claim):
+        with Operations(with_news, 5, claim):
             await with_news.run()
         assert await with_news.snapshot() is not None
         await with_news.check_snapshot()
@@ -263,7 +263,7 @@ class TestAnyOrder:
 
         async def begin_and_die() -> None:
             slow.state = DiesAfterTheSecondGroup(slow.backend)
-            with Operations(slow, 5, wait_until_asked), contextlib.suppress(Died):
+            with Operations(slow, 6, wait_until_asked), contextlib.suppress(Died):
                 await slow.run()
 
         async def let_it_write() -> None:

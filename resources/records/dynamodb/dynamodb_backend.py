@@ -41,6 +41,8 @@ class DynamoDbBackend(RecordBackend):
     what is found; it comes from indexes that lag, so it is a hint. Listing and counting all records reads all of them.
     """
 
+    counts_cheaply = False
+
     def __init__(self, location: AwsLocation) -> None:
         self.uri = location.uri
         self._calls = TableCalls(location)
