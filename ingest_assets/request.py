@@ -20,6 +20,7 @@ from resources.document_state.model import Presence, is_partition
 from resources.document_state.take_up import Mode
 from resources.document_state.transitions import retry_requested
 from resources.document_state.workers import WorkerWatch
+from resources.records.copying import refuse_unfinished
 from resources.store.store import StoreError, StoreMismatchError
 from sensors.plan import Discovered, total
 
@@ -82,7 +83,7 @@ class Request:
         Args:
             paths: what of the sources it is about; nothing: all of them.
             accept_vanished: believe a listing that lost a large share of its documents.
-            force: do every document again, whatever its state.
+            force: do every document again, whatever its state; also those whose records were lost.
 
         Must be called in the main thread and outside of any event loop, since it executes Dagster runs.
         """
@@ -111,7 +112,7 @@ class Request:
         discovered = Discovered([], [], [])
         errors: list[str] = []
         if self._mode is not Mode.RETRY_FAILED:
-            discovered, errors = await self._discover(parts, accept_vanished=accept_vanished)
+            discovered, errors = await self._discover(parts, accept_vanished=accept_vanished, force=force)
         selected = await select(
             self._components,
             parts,
@@ -169,7 +170,9 @@ class Request:
             n_busy=selected.n_busy,
         )
 
-    async def _discover(self, parts: Sequence[Part], *, accept_vanished: bool) -> tuple[Discovered, list[str]]:
+    async def _discover(
+        self, parts: Sequence[Part], *, accept_vanished: bool, force: bool
+    ) -> tuple[Discovered, list[str]]:
         from ingest_assets.discovering import discovery_of
 
         found: dict[str, Discovered] = {}
@@ -177,7 +180,7 @@ class Request:
         for number, part in enumerate(parts):
             try:
                 found[str(number)] = await discovery_of(self._components, part.source).run(
-                    self._partitions, utc_now, prefix=part.prefix, accept_vanished=accept_vanished
+                    self._partitions, utc_now, prefix=part.prefix, accept_vanished=accept_vanished, reconcile=force
                 )
             except SourceError as error:
                 errors.append(str(error))
@@ -191,6 +194,7 @@ class Request:
     async def _recover(self) -> None:
         """Take up what dead workers left; in resume mode, wait at most one lease to tell dead from slow."""
         components = self._components
+        await refuse_unfinished(components.backend)
         watch = WorkerWatch(components.backend, components.settings.lease)
         if not await watch.all() and not await components.jobs.orphans() and not await self._has_claims():
             return

@@ -1,7 +1,9 @@
 """A corpus that changes: what is new, edited, touched, moved away or named on the command line."""
 
+import contextlib
 import os
 import shutil
+import sqlite3
 import time
 
 import dagster as dg
@@ -60,6 +62,19 @@ def test_a_path_in_a_source_is_that_part_of_it(project: Project) -> None:
     done = project.json("run", "docs/a")
     assert [result["filename"] for result in done["results"]] == ["a/three.md"]
     assert project.json("status")["documents"] == 3
+
+
+@pytest.mark.parametrize(("arguments", "n_done"), [((), 1), (("docs/one.md",), 1), (("--force",), 2)])
+def test_a_record_that_somebody_deleted_is_made_anew(project: Project, arguments: tuple[str, ...], n_done: int) -> None:
+    """A document whose record was deleted from the state by hand is planned and done as a new one."""
+    _ingest(project, one="# One\n\nText.", two="# Two\n\nText.")
+    lost = project.json("show", "one.md")["document_id"]
+    with contextlib.closing(sqlite3.connect(project.root / ".ingest" / "state.db")) as state, state:
+        assert state.execute("DELETE FROM records WHERE kind = 'document' AND key = ?", (lost,)).rowcount == 1
+    assert [(p["filename"], p["why"]) for p in project.json("plan")["documents"]] == [("one.md", "new")]
+    done = {result["filename"]: result["status"] for result in project.json("run", *arguments)["results"]}
+    assert (done["one.md"], len(done)) == ("succeeded", n_done)
+    assert project.json("status")["documents"] == 2
 
 
 def test_another_path_becomes_a_source(project: Project) -> None:
