@@ -94,7 +94,8 @@ def _print_outcome(outcome: Outcome) -> None:
         if selected.n_failed_before:
             say(f"{selected.n_failed_before} failed earlier: `ingest status` says why.")
         return
-    told = [r for r in outcome.results if r.status not in (DocumentOutcome.UNCHANGED, DocumentOutcome.BUSY)]
+    counted_by_job = (DocumentOutcome.UNCHANGED, DocumentOutcome.BUSY, DocumentOutcome.PENDING)
+    told = [r for r in outcome.results if r.status not in counted_by_job]
     counts = Counter((result.status.value, str(result.reason or "")) for result in told)
     rows = [(status, reason, n) for (status, reason), n in sorted(counts.items())]
     if job.n_unchanged:

@@ -6,6 +6,7 @@ Artifacts are durable before a record points to them, and a store is written bef
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 import msgspec
 
@@ -13,6 +14,7 @@ from ingest_assets.engine.building import BuildStage, Built
 from ingest_assets.engine.claims import Batch, Claims, Selection
 from ingest_assets.engine.document_report import DocumentReport, report_of
 from ingest_assets.engine.extraction import Extraction, ExtractionStage, artifact_hash
+from ingest_assets.engine.outrunning import touch_store
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_state import links as link_states
@@ -169,36 +171,40 @@ class BatchWork:
         self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], extractions: Mapping[str, Extraction]
     ) -> list[DocumentReport]:
         links: dict[str, dict[str, DocumentStoreLink]] = {doc.document_id: {} for doc in docs}
+        current = {doc.document_id: doc for doc in docs}
         touched: set[str] = set()
-        fenced: set[str] = set()
+        undone: set[str] = set()
+        taken: set[str] = set()
         for slug in self._selection.stores:
             stage = self._builds[slug]
-            due = [doc for doc in docs if slug in doc.due_in and doc.document_id not in fenced]
+            left = [doc for key, doc in current.items() if key not in undone | taken]
+            due = [doc for doc in left if slug in doc.due_in]
             # By force a store is written that the records call current: it may have been lost or restored.
             to_write = [doc for doc in due if self._selection.force or self._needs_write(doc, slug)]
             if to_write:
                 await self._worker.ensure_alive()
-            # In a thread: the store's work goes on beside the reporting of the group before.
-            outcomes = await asyncio.to_thread(stage.write, to_write, artifacts)
-            touched.update(outcomes)
+            write = partial(stage.write, artifacts=artifacts)
+            write_again = partial(write, held_unlinked=True)
+            written = await touch_store(self._state, self._worker, to_write, write, write_again)
+            touched.update(written.outcomes)
+            current |= written.renewed
+            taken |= written.taken
             now = utc_now()
             for doc in due:
-                outcome = outcomes.get(doc.document_id)
+                outcome = written.outcomes.get(doc.document_id)
                 if outcome is not None and outcome.fenced:
-                    fenced.add(doc.document_id)
+                    undone.add(doc.document_id)
                 elif outcome is not None:
                     links[doc.document_id][slug] = self._link(doc, slug, stage, outcome, now)
                 elif (kept := self._kept(doc, slug, stage, now)) is not None:
                     links[doc.document_id][slug] = kept
-        mine = [doc for doc in docs if doc.document_id not in fenced]
+        mine = [doc for key, doc in current.items() if key not in undone | taken]
         now = utc_now()
         stored = await self._publish(
             [(transitions.built(doc, links[doc.document_id], now, self._policy), doc) for doc in mine]
         )
-        reports = [self._report(doc, Outcome.BUSY) for doc in docs if doc.document_id in fenced]
-        # Usually somebody else has it by now, and this is refused. If the store is ahead of a state that was lost or
-        # restored, the next claims catch up: each has a larger token.
-        await self._publish([(transitions.released(doc, now), doc) for doc in docs if doc.document_id in fenced])
+        reports = [self._report(doc, Outcome.BUSY) for key, doc in current.items() if key in taken]
+        reports += await self._give_back([doc for key, doc in current.items() if key in undone - taken])
         for doc, published in zip(mine, stored, strict=True):
             self._document_done()
             extraction = extractions.get(doc.document_id)
@@ -207,6 +213,15 @@ class BatchWork:
             else:
                 reports.append(self._done(published, links[doc.document_id], extraction, doc.document_id in touched))
         return reports
+
+    async def _give_back(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
+        """Release documents that are ours and undone; whoever has one by now, it is theirs."""
+        now = utc_now()
+        stored = await self._publish([(transitions.released(doc, now), doc) for doc in docs])
+        return [
+            self._report(doc, Outcome.BUSY) if published is None else self._report(published, Outcome.PENDING)
+            for doc, published in zip(docs, stored, strict=True)
+        ]
 
     def _link(self, doc: DocStatus, slug: str, stage: BuildStage, outcome: Built, now: datetime) -> DocumentStoreLink:
         if outcome.reason is not None:
@@ -241,23 +256,30 @@ class BatchWork:
     async def _remove(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
         """Take vanished documents out of every store that has them."""
         await self._worker.ensure_alive()
+        current = {doc.document_id: doc for doc in docs}
+        taken: set[str] = set()
         failed: dict[str, Built] = {}
         for slug, stage in self._builds.items():
-            outcomes = stage.remove([doc for doc in docs if slug in doc.links])
-            failed |= {key: built for key, built in outcomes.items() if built.reason is not None or built.fenced}
+            held = [doc for key, doc in current.items() if slug in doc.links and key not in taken]
+            removed = await touch_store(self._state, self._worker, held, stage.remove, stage.remove)
+            current |= removed.renewed
+            taken |= removed.taken
+            failed |= {key: it for key, it in removed.outcomes.items() if it.reason is not None or it.fenced}
+        mine = [doc for key, doc in current.items() if key not in taken]
         now = utc_now()
-        stored = await self._publish([(self._removed(doc, failed.get(doc.document_id), now), doc) for doc in docs])
-        reports = []
-        for doc, published in zip(docs, stored, strict=True):
+        stored = await self._publish([(self._removed(doc, failed.get(doc.document_id), now), doc) for doc in mine])
+        reports = [self._report(doc, Outcome.BUSY) for key, doc in current.items() if key in taken]
+        for doc, published in zip(mine, stored, strict=True):
             self._document_done()
             built = failed.get(doc.document_id)
             if built is not None and built.reason is not None:
                 report = self._report(doc, Outcome.FAILED)
                 result = msgspec.structs.replace(report.result, reason=built.reason, error=built.error)
                 reports.append(msgspec.structs.replace(report, result=result))
+            elif published is None:
+                reports.append(self._report(doc, Outcome.BUSY))
             else:
-                gone = published is not None and built is None
-                reports.append(self._report(published or doc, Outcome.REMOVED if gone else Outcome.BUSY))
+                reports.append(self._report(published, Outcome.REMOVED if built is None else Outcome.PENDING))
         return reports
 
     def _removed(self, doc: DocStatus, failed: Built | None, now: datetime) -> DocStatus:

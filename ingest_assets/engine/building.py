@@ -23,9 +23,13 @@ _logger = logging.getLogger(__name__)
 
 
 class Built(msgspec.Struct, frozen=True):
-    """What became of one document in one store. `reason` set: it failed, and the store holds what it held."""
+    """What became of one document in one store.
+
+    `reason` set: it failed, and the store holds what it held. `fenced`: refused, for the store remembers `held_token`.
+    """
 
     fenced: bool = False
+    held_token: int = 0
     n_written: int = 0
     reason: Reason | None = None
     error: str = ""
@@ -57,24 +61,29 @@ class BuildStage:
             return False
         return renew or owes_content(doc, link)
 
-    def write(self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact]) -> dict[str, Built]:
+    def write(
+        self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], *, held_unlinked: bool = False
+    ) -> dict[str, Built]:
         """Make documents stand in the store as their artifacts say; what became of each, by document id.
 
         Args:
             docs: claimed documents.
             artifacts: what extraction made of them, by document id.
+            held_unlinked: the store may hold them though no link says so, so what it holds is not embedded again.
         """
         if not docs:
             return {}
         try:
-            results = self._store.write(self._builds(docs, artifacts))
+            results = self._store.write(self._builds(docs, artifacts, held_unlinked=held_unlinked))
         except StoreError as error:
             return _all_failed(docs, error)
         except Exception as error:
             if len(docs) > 1:
                 # One document must not stop its neighbours: halve the group until the culprit stands alone.
                 middle = len(docs) // 2
-                return self.write(docs[:middle], artifacts) | self.write(docs[middle:], artifacts)
+                halves = (docs[:middle], docs[middle:])
+                first, second = (self.write(half, artifacts, held_unlinked=held_unlinked) for half in halves)
+                return first | second
             _logger.exception("Store '%s', document '%s'", self._store.slug, docs[0].document_id)
             return _all_failed(docs, error)
         return {result.document_id: _built(result) for result in results}
@@ -92,9 +101,11 @@ class BuildStage:
             return _all_failed(docs, error)
         return {result.document_id: _built(result) for result in results}
 
-    def _builds(self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact]) -> list[DocumentBuild]:
-        linked = [doc.document_id for doc in docs if self._store.slug in doc.links]
-        held = self._store.held_chunks(linked) if linked else {}
+    def _builds(
+        self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], *, held_unlinked: bool
+    ) -> list[DocumentBuild]:
+        known = [doc.document_id for doc in docs if held_unlinked or self._store.slug in doc.links]
+        held = self._store.held_chunks(known) if known else {}
         new_chunks = [
             chunk
             for doc in docs
@@ -122,7 +133,7 @@ class BuildStage:
 
 
 def _built(result: BuildResult) -> Built:
-    return Built(fenced=result.fenced, n_written=result.n_written)
+    return Built(fenced=result.fenced, held_token=result.held_token, n_written=result.n_written)
 
 
 def _all_failed(docs: Sequence[DocStatus], error: Exception) -> dict[str, Built]:

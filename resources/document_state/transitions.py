@@ -157,6 +157,17 @@ def claimed(
     return _derived(doc, now, extraction=extraction, links=links, claim=claim, token=token, last_run_id=run_id)
 
 
+def outran(doc: DocStatus, held_token: int, now: datetime) -> DocStatus:
+    """Its worker keeps it, under a token larger than its own and than `held_token`, which a store remembers of it.
+
+    A store may be ahead of a state that was lost or restored. This says so only if it is written in the place of the
+    record that was claimed: otherwise the larger token is another worker's.
+    """
+    token = max(doc.token, held_token) + 1
+    claim = msgspec.structs.replace(doc.claim, token=token) if doc.claim is not None else None
+    return _derived(doc, now, claim=claim, token=token)
+
+
 def released(doc: DocStatus, now: datetime) -> DocStatus:
     """The worker gives it back undone (cancelled, or dead): PENDING again, which costs no attempt."""
     extraction = doc.extraction

@@ -88,9 +88,13 @@ class Held:
 
     def is_fenced(self, document_id: str, fencing_token: int) -> bool:
         """Whether a newer claim than this one has written or removed the document."""
-        row = self.documents.get(document_id)
-        newest = max(row.fencing_token if row else fencing_token, self.removed_tokens.get(document_id, fencing_token))
+        newest = self.newest_token(document_id)
         return newest > fencing_token
+
+    def newest_token(self, document_id: str) -> int:
+        """The token of the newest claim that has written or removed the document; 0: none has."""
+        row = self.documents.get(document_id)
+        return max(row.fencing_token if row else 0, self.removed_tokens.get(document_id, 0))
 
 
 @dataclass
@@ -117,7 +121,8 @@ def changes_between(held: Held, builds: Sequence[DocumentBuild]) -> Changes:
     changes = Changes()
     for build in builds:
         if held.is_fenced(build.document_id, build.fencing_token):
-            changes.results.append(BuildResult(build.document_id, fenced=True))
+            held_token = held.newest_token(build.document_id)
+            changes.results.append(BuildResult(build.document_id, fenced=True, held_token=held_token))
         else:
             _add_document(changes, held, build)
     return changes
@@ -131,9 +136,11 @@ def removals_allowed(
     results = []
     for removal in removals:
         fenced = held.is_fenced(removal.document_id, removal.fencing_token)
-        results.append(
-            BuildResult(removal.document_id, fenced, n_removed=0 if fenced else n_chunks.get(removal.document_id, 0))
-        )
+        if fenced:
+            held_token = held.newest_token(removal.document_id)
+            results.append(BuildResult(removal.document_id, fenced=True, held_token=held_token))
+        else:
+            results.append(BuildResult(removal.document_id, n_removed=n_chunks.get(removal.document_id, 0)))
         done_already = (
             removal.document_id not in held.documents
             and held.removed_tokens.get(removal.document_id) == removal.fencing_token

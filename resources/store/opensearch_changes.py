@@ -47,7 +47,7 @@ def changes_for(
 def result_of(build: DocumentBuild, document: Held) -> BuildResult:
     """What writing a document does, counted in chunks; a held chunk counts as kept wherever its row is."""
     if document.is_fenced(build.fencing_token):
-        return BuildResult(build.document_id, fenced=True)
+        return BuildResult(build.document_id, fenced=True, held_token=document.newest_token())
     wanted = {chunk.chunk_id for chunk in build.chunks}
     n_kept = len(wanted & document.chunks)
     return BuildResult(
@@ -58,7 +58,7 @@ def result_of(build: DocumentBuild, document: Held) -> BuildResult:
 def result_of_removal(removal: Removal, document: Held) -> BuildResult:
     """What removing a document does, counted in chunks."""
     if document.is_fenced(removal.fencing_token):
-        return BuildResult(removal.document_id, fenced=True)
+        return BuildResult(removal.document_id, fenced=True, held_token=document.newest_token())
     return BuildResult(removal.document_id, n_removed=document.counts["chunk"])
 
 

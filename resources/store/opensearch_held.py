@@ -32,7 +32,11 @@ class Held:
 
     def is_fenced(self, fencing_token: int) -> bool:
         """Whether a newer claim has written or removed the document."""
-        return self.head is not None and self.head.fencing_token > fencing_token
+        return self.newest_token() > fencing_token
+
+    def newest_token(self) -> int:
+        """The token of the newest claim that has written or removed the document; 0: none has."""
+        return self.head.fencing_token if self.head is not None else 0
 
     def is_whole(self) -> bool:
         """Whether the rows are there that the head speaks of. Somebody may have taken some away."""

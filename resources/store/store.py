@@ -86,7 +86,8 @@ class DocumentBuild(msgspec.Struct, frozen=True):
 class BuildResult(msgspec.Struct, frozen=True):
     """What writing or removing one document did, counted in chunks.
 
-    `fenced`: refused, a newer claim has written or removed the document; nothing was changed.
+    `fenced`: refused, a newer claim has written or removed the document; nothing was changed. `held_token` is that
+    claim's token, and 0 where nothing was refused.
     """
 
     document_id: str
@@ -94,6 +95,7 @@ class BuildResult(msgspec.Struct, frozen=True):
     n_written: int = 0
     n_kept: int = 0
     n_removed: int = 0
+    held_token: int = 0
 
 
 class Removal(msgspec.Struct, frozen=True):

@@ -230,6 +230,16 @@ class TestRetry:
         assert (doc.extraction.status, doc.extraction.attempts) == (Status.PENDING, 1)
         assert due_at(doc) == LATER - CLOCK_DOUBT
 
+    @pytest.mark.parametrize(("held_token", "token"), [(0, 2), (1, 2), (7, 8)])
+    def test_outrunning_a_store(self, held_token, token):
+        """A worker keeps its document under a token larger than the store's and its own, and nothing else changes."""
+        held = extracted(claimed(new()))
+        doc = transitions.outran(held, held_token, LATER)
+        claim = msgspec.structs.replace(held.claim, token=token)
+        assert doc == msgspec.structs.replace(held, token=token, claim=claim, updated_at=LATER)
+        free = transitions.released(doc, LATER)
+        assert (free.claim, free.token, claimed(free).claim.token) == (None, token, token + 1)
+
     def test_new_content_starts_again(self):
         """Other content has all attempts before it."""
         for doc in (quarantined(new()), extraction_failed(new(), Reason.MALFORMED), skipped(new())):

@@ -77,6 +77,13 @@ class DocumentMachine(RuleBasedStateMachine):
             self.becomes(msgspec.structs.replace(doc, due_in=due_in))
 
     @is_held
+    @rule(held_token=st.integers(0, 50))
+    def outruns_a_store(self, held_token):
+        """A store that is ahead fenced it: its worker goes on under a larger token."""
+        self.becomes(transitions.outran(self.doc, held_token, self.now))
+        self.tokens.append(self.doc.token)
+
+    @is_held
     @rule()
     def is_released(self):
         """It is given back undone."""

@@ -15,8 +15,10 @@ from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.workers import LeaseLostError, WorkerWatch
 from resources.extractor.none_extractor import NoneExtractor
+from resources.records.memory_backend import MemoryBackend
+from resources.store.duckdb_store import DuckDBStore
 from resources.store.store import Removal
-from tests.engine.workshop import Interrupted, RecordedReports, take_over, workers
+from tests.engine.workshop import STAMP, Interrupted, RecordedReports, take_over, workers
 
 POISON = b"%PDF-1.7\nnot really a PDF"
 
@@ -110,6 +112,37 @@ class DeclaredDeadMeanwhile(NoneExtractor):
         return await super().extract(document_id, chunks)
 
 
+class RunsAhead(DuckDBStore):
+    """A real store in which something takes a document under a token 100 larger before every touch."""
+
+    def __init__(self, slug, path, stamp, document_id) -> None:
+        super().__init__(slug, path, stamp)
+        self._id, self._token = document_id, 0
+
+    def _run_ahead(self):
+        self._token += 100
+        DuckDBStore.remove(self, [Removal(self._id, self._token)])
+
+    def write(self, builds):
+        """See Store."""
+        self._run_ahead()
+        return super().write(builds)
+
+    def remove(self, removals):
+        """See Store."""
+        self._run_ahead()
+        return super().remove(removals)
+
+
+class RemembersWrites(DuckDBStore):
+    """A real store that remembers with how many vectors each write came."""
+
+    def write(self, builds):
+        """See Store."""
+        self.n_vectors = [*getattr(self, "n_vectors", []), sum(len(build.vectors) for build in builds)]
+        return super().write(builds)
+
+
 class TestTakenOver:
     @pytest.mark.parametrize("at_write", [1, 2, 3])
     async def test_conflict_at_each_write(self, shop, at_write):
@@ -173,12 +206,89 @@ class TestTakenOver:
         """If the state was lost and the store remembers larger tokens, documents catch up and are never stuck."""
         shop.put("a.md", "text")
         await shop.discover()
-        shop.duckdb("s").remove([Removal(shop.id_of("a.md"), 3)])
-        outcomes = [(await shop.pull()).outcomes["a.md"] for _ in range(3)]
-        assert outcomes == [Outcome.BUSY, Outcome.BUSY, Outcome.SUCCEEDED]
+        shop.duckdb("s").remove([Removal(shop.id_of("a.md"), 30)])
+        assert (await shop.pull()).outcomes == {"a.md": Outcome.SUCCEEDED}
         doc = await shop.doc("a.md")
-        assert (doc.claim, doc.build.status, doc.token) == (None, Status.COMPLETED, 3)
+        assert (doc.claim, doc.build.status, doc.token) == (None, Status.COMPLETED, 31)
         assert shop.found("text") == "text"
+
+    async def test_state_lost_after_many_runs(self, shop):
+        """A fresh state beside two stores that many runs wrote: one run does every document, and none is busy."""
+        shop.stores["t"] = shop.duckdb("t")
+        names = [f"{i}.md" for i in range(12)]
+        for name in names:
+            shop.put(name, f"text of {name}")
+        await shop.discover()
+        for _ in range(6):
+            await shop.work_on(*names, force=True)
+        await shop.work_on(*names[:6], force=True, stores=("t",))
+        shop.put("7.md", "other")
+        shop.backend = MemoryBackend()
+        shop.state = RecordDocumentStateStore(shop.backend)
+        await shop.discover()
+        reporter = await shop.pull()
+        assert reporter.outcomes == dict.fromkeys(names, Outcome.SUCCEEDED)
+        assert shop.found("other") == shop.found("other", "t") == "other"
+        assert await shop.state.list_due(utc_now(), 100) == []
+        assert (await shop.work_on(*names, force=True)).outcomes == dict.fromkeys(names, Outcome.SUCCEEDED)
+
+    async def test_removal_from_a_store_ahead(self, shop):
+        """A document that is gone from its source is removed in one run from a store that is ahead."""
+        shop.put("a.md", "text")
+        shop.put("b.md", "other")
+        await shop.discover()
+        await shop.pull()
+        shop.duckdb("s").remove([Removal(shop.id_of("a.md"), 40)])
+        (shop.root / "a.md").unlink()
+        await shop.discover()
+        assert (await shop.pull()).outcomes == {"a.md": Outcome.REMOVED}
+        doc = await shop.doc("a.md")
+        assert (doc.presence, doc.claim, doc.token) == (Presence.DELETED, None, 41)
+
+    async def test_removal_that_was_taken_over(self, shop):
+        """A removal that a later claim fences is the other's: it is busy, and nothing of it is published."""
+        shop.put("a.md", "text")
+        shop.put("b.md", "other")
+        await shop.discover()
+        await shop.pull()
+        shop.duckdb("s").remove([Removal(shop.id_of("a.md"), 40)])
+        (shop.root / "a.md").unlink()
+        await shop.discover()
+        shop.state = TakenOverBeforePublish(shop, "a.md", 2)
+        assert (await shop.pull()).outcomes == {"a.md": Outcome.BUSY}
+        doc = await shop.doc("a.md")
+        assert (doc.claim.worker_id, doc.presence) == ("other", Presence.VANISHED)
+
+    @pytest.mark.parametrize("gone", [False, True])
+    async def test_store_that_fences_again_and_again(self, shop, gone):
+        """What a store fences a second time is given back, is called pending, and its token is beyond the store's."""
+        shop.put("a.md", "text")
+        shop.put("b.md", "other")
+        await shop.discover()
+        if gone:
+            await shop.pull()
+            (shop.root / "a.md").unlink()
+            await shop.discover()
+        plain, shop.stores["s"] = shop.stores["s"], RunsAhead("s", shop.folder / "s.duckdb", STAMP, shop.id_of("a.md"))
+        assert (await shop.pull()).outcomes["a.md"] is Outcome.PENDING
+        doc = await shop.doc("a.md")
+        assert (doc.claim, doc.token) == (None, 201)
+        shop.stores["s"] = plain
+        done = Outcome.REMOVED if gone else Outcome.SUCCEEDED
+        assert (await shop.pull()).outcomes["a.md"] is done
+
+    async def test_held_chunks_are_not_embedded_again(self, shop):
+        """Whom the store fenced, it is asked what it holds of them before they are written once more."""
+        shop.put("a.md", "text")
+        await shop.discover()
+        for _ in range(2):
+            await shop.work_on("a.md", force=True)
+        shop.backend = MemoryBackend()
+        shop.state = RecordDocumentStateStore(shop.backend)
+        await shop.discover()
+        shop.stores["s"] = seen = RemembersWrites("s", shop.folder / "s.duckdb", STAMP)
+        await shop.pull()
+        assert seen.n_vectors == [1, 0]
 
 
 class TestInterrupted:

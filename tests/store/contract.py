@@ -10,6 +10,7 @@ import pytest
 from resources.artifact_store.artifact import Entry, Piece, Place, chunks_of, chunkset_hash, entry_id
 from resources.embedder.hash_embedder import HashEmbedder
 from resources.store.store import (
+    BuildResult,
     DocumentBuild,
     EmbedderStamp,
     Hit,
@@ -157,7 +158,7 @@ class StoreContract(ABC):
         """A writer with a smaller token than the store's is refused, and the others of its call go on."""
         store.write([build("a", ["new"], token=5)])
         results = store.write([build("a", ["old"], token=4), build("b", ["other"], token=1)])
-        assert [result.fenced for result in results] == [True, False]
+        assert [(result.fenced, result.held_token) for result in results] == [(True, 5), (False, 0)]
         assert texts_of(store, "a") == ["new"]
         assert texts_of(store, "b") == ["other"]
 
@@ -171,8 +172,8 @@ class StoreContract(ABC):
         """Removal is remembered: a writer whose claim is older cannot bring the document back."""
         store.write([build("a", ["one"], token=1)])
         [result] = store.remove([Removal("a", 3)])
-        assert (result.n_removed, result.fenced) == (1, False)
-        assert store.write([build("a", ["late"], token=2)])[0].fenced
+        assert (result.n_removed, result.fenced, result.held_token) == (1, False, 0)
+        assert store.write([build("a", ["late"], token=2)]) == [BuildResult("a", fenced=True, held_token=3)]
         assert search(store, "late") == []
         assert not store.write([build("a", ["again"], token=4)])[0].fenced
         assert texts_of(store, "a") == ["again"]
@@ -180,7 +181,7 @@ class StoreContract(ABC):
     def test_removal_is_fenced_too(self, store):
         """An old claim cannot remove what a newer one wrote."""
         store.write([build("a", ["one"], token=5)])
-        assert store.remove([Removal("a", 4)])[0].fenced
+        assert store.remove([Removal("a", 4)]) == [BuildResult("a", fenced=True, held_token=5)]
         assert texts_of(store, "a") == ["one"]
 
     def test_removing_what_is_not_there_succeeds(self, store):
