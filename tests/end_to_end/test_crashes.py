@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import contextlib
+import fcntl
 import os
 import signal
 import time
@@ -60,21 +61,38 @@ def _wait_for(project: Project, n_done: int) -> None:
     pytest.fail("the run did not get there")
 
 
-def _stop_outside_of_transactions(pid: int, state: Path) -> None:
-    """Stop a process where it does not hold SQLite's lock, for that would stop everybody else as well."""
+def _stop_outside_of_locks(pid: int, data: Path) -> None:
+    """Stop a process where it holds no lock of a database or store, for that would stop everybody else as well."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        os.kill(pid, signal.SIGSTOP)
+        databases, locks = list(data.rglob("*.db")), list(data.rglob("*.lock"))
+        if not any(map(_is_in_transaction, databases)) and not any(map(_is_locked, locks)):
+            return
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.02)
+    pytest.fail("it always held a lock")
+
+
+def _is_in_transaction(path: Path) -> bool:
     import sqlite3
 
-    while True:
-        os.kill(pid, signal.SIGSTOP)
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=0.1, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.OperationalError:
+        return True
+    return False
+
+
+def _is_locked(path: Path) -> bool:
+    with path.open() as file:
         try:
-            with contextlib.closing(sqlite3.connect(state, timeout=0.2, isolation_level=None)) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute("ROLLBACK")
-        except sqlite3.OperationalError:
-            os.kill(pid, signal.SIGCONT)
-            time.sleep(0.01)
-        else:
-            return
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _materializations(root: Path, asset_key: dg.AssetKey, monkeypatch: pytest.MonkeyPatch) -> collections.Counter[str]:
@@ -142,7 +160,7 @@ def test_a_stopped_worker_writes_nothing_after_its_lease(corpus: Project, monkey
     corpus.configure(_CONFIG + "lease_seconds = 1\n")
     run = corpus.start("run")
     _wait_for(corpus, 20)
-    _stop_outside_of_transactions(run.pid, corpus.root / ".ingest" / "state.db")
+    _stop_outside_of_locks(run.pid, corpus.root / ".ingest")
     try:
         assert corpus.json("run", "--mode", "resume")["n_failed"] == 0
     finally:
