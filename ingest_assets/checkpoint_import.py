@@ -101,7 +101,8 @@ def read_nodes(file: Path) -> list[NodesOfDocument]:
         raw = file.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise CheckpointError(f"{file} cannot be read: {error.strerror}.") from error
-    found = _read_object(raw) or _read_lines(file, raw)
+    whole = _read_object(raw)
+    found = _read_lines(file, raw) if whole is None else whole
     if not found:
         raise CheckpointError(f"{file} names no document.")
     names = [item.document for item in found]
@@ -180,13 +181,13 @@ async def _publish(
     return {name: doc for name, doc in zip(docs, stored, strict=True) if doc is not None}
 
 
-def _read_object(raw: bytes) -> list[NodesOfDocument]:
-    """The documents of one JSON object, one that is named twice included twice; [] if it is no such object."""
+def _read_object(raw: bytes) -> list[NodesOfDocument] | None:
+    """The documents of one JSON object, one that is named twice included twice; None if it is no such object."""
     try:
         pairs = json.loads(raw, object_pairs_hook=list)
         return [NodesOfDocument(name, msgspec.convert(nodes, list[str])) for name, nodes in pairs]
     except (ValueError, TypeError, msgspec.MsgspecError):
-        return []
+        return None
 
 
 def _read_lines(file: Path, raw: bytes) -> list[NodesOfDocument]:
