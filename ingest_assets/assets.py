@@ -1,6 +1,5 @@
 """The assets: every document's extraction, and its place in each store, made by one step that streams documents."""
 
-import asyncio
 import gc
 from collections.abc import Callable, Iterator, Sequence
 
@@ -16,6 +15,7 @@ from ingest_assets.engine.claims import Selection
 from ingest_assets.engine.extraction import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.event_log.partition_events import forget_cached_statuses
+from ingest_assets.interruption import run_interruptibly
 from ingest_assets.parsing import ParserPool
 from ingest_assets.partitions import documents
 from ingest_assets.run_outcome import log_outcome, raise_if_failed, tag_run
@@ -110,7 +110,7 @@ def build_document_assets(
     ) -> Iterator[dg.MaterializeResult[None]]:
         opened = Components(settings, document_state.open(), artifacts.open())
         try:
-            reporter = asyncio.run(_ingest(context, config, opened, on_progress))
+            reporter = run_interruptibly(_ingest(context, config, opened, on_progress))
         except dg.DagsterExecutionInterruptedError:
             # Ctrl-C or SIGTERM: without a word from us Dagster counts it as a failure.
             context.instance.report_run_canceling(context.run)
