@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from resources.document_state import links, transitions
 from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
-from resources.document_state.transitions import RetryPolicy
+from resources.document_state.retry_policy import RetryPolicy
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POLICY = RetryPolicy()

@@ -22,7 +22,7 @@ from resources.artifact_store.open_artifact_store import open_artifact_store
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.exclusion import DEFAULT_EXCLUDE
 from resources.document_source.open_source import open_source
-from resources.document_state.transitions import RetryPolicy
+from resources.document_state.retry_policy import RetryPolicy
 
 CONFIG_FILE = "ingest.toml"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")

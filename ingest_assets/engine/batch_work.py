@@ -23,7 +23,7 @@ from resources.document_state.document_state_store import Change, DocumentStateS
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Presence, Status
 from resources.document_state.reasons import Reason
-from resources.document_state.transitions import RetryPolicy
+from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.workers import Worker
 
 # Nobody can mend these in the document itself: its type is simply not read.

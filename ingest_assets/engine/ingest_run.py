@@ -14,7 +14,7 @@ from ingest_assets.engine.document_report import DocumentReport, Reporter
 from ingest_assets.engine.extraction import ExtractionStage
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
-from resources.document_state.transitions import RetryPolicy
+from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.workers import Worker
 
 

@@ -21,7 +21,8 @@ from resources.document_state.model import (
     Presence,
     Status,
 )
-from resources.document_state.reasons import Reason, Remedy
+from resources.document_state.reasons import Reason
+from resources.document_state.retry_policy import RetryPolicy
 
 # Work that waits for nothing is due this much before the time it was written at: clocks of several machines differ, and
 # clocks are set back, and neither may hide it.
@@ -48,31 +49,6 @@ class IllegalTransitionError(ValueError):
         allowed = ", ".join(sorted(ALLOWED[old]))
         super().__init__(f"Document '{document_id}': {phase} cannot go from {old} to {new}. Allowed: {allowed}.")
         self.document_id = document_id
-
-
-class RetryPolicy(msgspec.Struct, frozen=True):
-    """How failed documents come back: pauses grow; after `max_attempts` only a person or new content helps."""
-
-    max_attempts: int = 5
-    first_pause: timedelta = timedelta(seconds=30)
-    factor: float = 4.0
-    longest_pause: timedelta = timedelta(hours=6)
-
-    def next_attempt_at(self, reason: Reason, attempts: int, now: datetime) -> datetime | None:
-        """When to try again by ourselves after the `attempts`-th failure, or None."""
-        if reason.remedy is not Remedy.MAY_HEAL or attempts >= self.max_attempts:
-            return None
-        return now + self._pause(attempts)
-
-    def next_removal_at(self, attempts: int, now: datetime) -> datetime:
-        """When to try a removal again: without end, for what is gone from its source must not stay findable."""
-        return now + self._pause(attempts)
-
-    def _pause(self, attempts: int) -> timedelta:
-        try:
-            return min(self.first_pause * self.factor ** (attempts - 1), self.longest_pause)
-        except OverflowError:
-            return self.longest_pause
 
 
 def check_transition(old: DocStatus | None, new: DocStatus) -> None:

@@ -12,7 +12,7 @@ from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
-from resources.document_state.transitions import RetryPolicy
+from resources.document_state.retry_policy import RetryPolicy
 from sensors import plan
 from sensors.listing import Listings
 from sensors.plan import Discovered, Discovery, describe, total

@@ -7,7 +7,7 @@ import msgspec
 from resources.document_state import links, transitions
 from resources.document_state.model import DocStatus, DocumentStoreLink
 from resources.document_state.reasons import Reason
-from resources.document_state.transitions import RetryPolicy
+from resources.document_state.retry_policy import RetryPolicy
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)

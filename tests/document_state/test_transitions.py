@@ -9,11 +9,11 @@ import pytest
 from resources.document_state import links, transitions
 from resources.document_state.model import Lifecycle, LinkState, Phase, PhaseState, Presence, Status
 from resources.document_state.reasons import Reason, Remedy
+from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.transitions import (
     CLOCK_DOUBT,
     ERROR_CHARACTERS,
     IllegalTransitionError,
-    RetryPolicy,
     due_at,
     is_open,
 )

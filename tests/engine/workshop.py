@@ -18,7 +18,7 @@ from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import DocumentResult, Outcome
 from resources.document_state.model import DocStatus
-from resources.document_state.transitions import RetryPolicy
+from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.workers import KIND as WORKER_KIND
 from resources.document_state.workers import Worker
 from resources.embedder.hash_embedder import HashEmbedder
