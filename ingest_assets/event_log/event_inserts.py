@@ -16,9 +16,13 @@ _TAG_COLUMNS = ("event_id", "asset_key", "key", "value", "event_timestamp")
 _COPY_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
-def insert_on_sqlite(connection: Connection, rows: Sequence[EventRow]) -> Sequence[int]:
-    """Insert under the ids SQLite would give, and return them. The write lock is held from before they are chosen."""
+def begin_on_sqlite(connection: Connection) -> None:
+    """Take the write lock, so that what is read from here on is still true when the transaction commits."""
     connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def insert_on_sqlite(connection: Connection, rows: Sequence[EventRow]) -> Sequence[int]:
+    """Insert under the ids SQLite would give, and return them. The transaction must hold the write lock already."""
     first = _highest_id(connection) + 1
     event_ids = range(first, first + len(rows))
     with_ids = [(event_id, *row) for event_id, row in zip(event_ids, rows, strict=True)]

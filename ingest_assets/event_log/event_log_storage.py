@@ -26,8 +26,13 @@ from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DatabaseError
 from sqlalchemy.pool import NullPool
 
-from ingest_assets.event_log.event_inserts import insert_asset_rows, insert_on_postgres, insert_on_sqlite
-from ingest_assets.event_log.event_rows import EventRows, rows_of_entries
+from ingest_assets.event_log.event_inserts import (
+    begin_on_sqlite,
+    insert_asset_rows,
+    insert_on_postgres,
+    insert_on_sqlite,
+)
+from ingest_assets.event_log.event_rows import EventRow, EventRows, rows_of_entries
 
 INDEX_SHARD = "index"
 
@@ -95,15 +100,29 @@ class BatchSqliteEventLogStorage(SqliteEventLogStorage):
         """
         run_id = batch.rows[0].run_id
         with self._db_lock, self._opened(run_id) as run, self._opened(INDEX_SHARD) as index:
+            begin_on_sqlite(run)
             insert_on_sqlite(run, batch.rows)
+            begin_on_sqlite(index)
             insert_asset_rows(self, index, batch, insert_on_sqlite(index, batch.rows))
-            # The index first: a kill in between leaves statuses right, and the owed-events sweep, which looks into the
-            # run's database for what is missing, completes the run page.
+            # The index first: a kill in between leaves statuses right, and `complete_run` completes the run's page.
             index.commit()
             try:
                 run.commit()
             except DatabaseError:
                 _logger.exception("Run %s: its page lacks %d events; statuses are right.", run_id, len(batch.rows))
+
+    def complete_run(self, run_id: str) -> None:
+        """Give the run's database the asset events that only the index has; repeated, it changes nothing.
+
+        The run was killed, or its disk full, between the two commits of a batch. Whoever wants to know what a dead run
+        has told must call this first: asked alone, its database would have those events reported, and counted, twice.
+        """
+        with self._db_lock, self._opened(run_id) as run, self._opened(INDEX_SHARD) as index:
+            begin_on_sqlite(run)
+            told = {_without_text(row) for row in _asset_rows_of(run, run_id)}
+            if untold := [row for row in _asset_rows_of(index, run_id) if _without_text(row) not in told]:
+                insert_on_sqlite(run, untold)
+                run.commit()
 
     def has_table(self, table_name: str) -> bool:
         """Whether the index has this table; Dagster asks for every single event with tags."""
@@ -169,6 +188,26 @@ def store_rows(storage: SqlEventLogStorage, batch: EventRows) -> None:
     else:
         with storage.index_transaction() as connection:
             insert_asset_rows(storage, connection, batch, insert_on_postgres(connection, batch.rows))
+
+
+def complete_run(storage: EventLogStorage, run_id: str) -> None:
+    """Make the events of a run that died readable under it as they are under its assets; see `store_rows`."""
+    if isinstance(storage, BatchSqliteEventLogStorage):
+        storage.complete_run(run_id)
+
+
+def _asset_rows_of(connection: Connection, run_id: str) -> Iterator[EventRow]:
+    types = [event_type.value for event_type in sorted(_TOGETHER)]
+    query = (
+        f"SELECT {', '.join(EventRow._fields)} FROM event_logs "  # noqa: S608 - names of columns
+        f"WHERE run_id = ? AND dagster_event_type IN ({', '.join('?' * len(types))}) ORDER BY id"
+    )
+    return (EventRow(*row) for row in connection.exec_driver_sql(query, (run_id, *types)))
+
+
+def _without_text(row: EventRow) -> EventRow:
+    """What tells one event of a run from another; its text is long, and a run may have many."""
+    return row._replace(event="")
 
 
 @functools.lru_cache(maxsize=16)

@@ -49,6 +49,7 @@ _PRIVATE_CALLS: Mapping[str, frozenset[str]] = {
         {"error_info", "level", "user_message", "run_id", "timestamp", "step_key", "job_name", "dagster_event"}
     ),
     "dagster:serialize_value": frozenset({"val"}),
+    "ingest_assets.event_log.event_log_storage:complete_run": frozenset({"storage", "run_id"}),
     "ingest_assets.event_log.event_log_storage:store_asset_events": frozenset({"storage", "entries"}),
     "dagster._core.storage.event_log:SqlEventLogStorage.store_event_batch": frozenset({"events"}),
     "dagster._core.storage.event_log:SqlEventLogStorage.index_transaction": frozenset(),
@@ -123,6 +124,9 @@ def report_outside_run(
     if private_call_problems():
         report_materialized(instance, run, step_key, events)
         return list(events)
+    from ingest_assets.event_log.event_log_storage import complete_run
+
+    complete_run(instance.event_log_storage, run.run_id)
     known = instance.get_asset_partitions_for_run(run.run_id, dg.DagsterEventType.ASSET_MATERIALIZATION)
     owed = [event for event in events if event.partition not in known.get(event.asset_key, ())]
     report_materialized(instance, run, step_key, owed)

@@ -16,9 +16,10 @@ from sqlalchemy.engine import Connection
 
 from ingest_assets.event_log import event_log_storage
 from ingest_assets.event_log.event_log_storage import BatchSqliteEventLogStorage, store_asset_events
+from ingest_assets.event_log.partition_events import report_materialized, report_outside_run
 from tests.dagster_bridge.conftest import OURS, instance_in
 from tests.dagster_bridge.event_tables import empty, rows, rows_on_postgres
-from tests.dagster_bridge.ingest_project import BUILT, EXTRACTED, run_batch
+from tests.dagster_bridge.ingest_project import BUILT, EXTRACTED, STEP, materialized, run_batch
 
 RUN = "00000000-0000-0000-0000-000000000001"
 TYPES = dg.DagsterEventType
@@ -154,6 +155,20 @@ def test_a_batch_that_fails_between_the_databases_is_not_stored_twice(ours, monk
     send_as_dagster_does(ours, [*batch("planned only"), entry(TYPES.ASSET_MATERIALIZATION, BUILT, "x", 9)])
     assert partitions_in(folder_of(ours) / "index.db") == {"first": 1, "a": 2, "x": 1}
     assert partitions_in(folder_of(ours) / f"{RUN}.db")["x"] == in_run_database
+
+
+def test_a_run_killed_between_the_databases_is_told_of_once(ours, monkeypatch):
+    """What only the index has completes the run's database, however many sweeps come by, and is not sent again."""
+    run = ours.add_run(dg.DagsterRun(job_name="ingest_documents", run_id=RUN, status=dg.DagsterRunStatus.STARTED))
+    report_materialized(ours, run, STEP, materialized(EXTRACTED, "first"))
+    CommitThatFails(monkeypatch, 2)  # logged; what is left of it is what a kill leaves
+    report_materialized(ours, run, STEP, materialized(EXTRACTED, "a"))
+    assert partitions_in(folder_of(ours) / f"{RUN}.db") == {"first": 1}
+    for owed in (["b"], []):
+        events = materialized(EXTRACTED, "first", "a", "b")
+        assert [event.partition for event in report_outside_run(ours, run, STEP, events)] == owed
+        for database in ("index.db", f"{RUN}.db"):
+            assert partitions_in(folder_of(ours) / database) == {"first": 1, "a": 1, "b": 1}
 
 
 def test_a_refused_batch_leaves_nothing_in_either_database(ours, monkeypatch):
