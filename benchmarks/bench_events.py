@@ -83,7 +83,7 @@ def events_of(asset_key: dg.AssetKey, keys: Sequence[str]) -> list[PartitionMate
 
 
 def events_of_documents(keys: Sequence[str]) -> list[PartitionMaterialized]:
-    """Both assets of each document, with the metadata `ingest_assets.dagster_reporter` gives them."""
+    """Both assets of each document, with the metadata `ingest_assets.runs.dagster_reporter` gives them."""
     both = {
         key: {"title": f"Annual report {key}", "source": f"docs:{key}.pdf", "dagster/row_count": 12} for key in keys
     }

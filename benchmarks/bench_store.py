@@ -11,7 +11,7 @@ import numpy as np
 
 from resources.artifact_store.artifact import Entry, Piece, Place, chunks_of, chunkset_hash, entry_id
 from resources.embedder.embedder import EmbedderStamp
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import DocumentBuild
 
 WORDS = tuple(f"word{number}" for number in range(2_000))

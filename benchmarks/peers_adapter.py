@@ -17,15 +17,15 @@ from dagster._core.storage.legacy_storage import LegacyEventLogStorage  # noqa: 
 
 from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
-from ingest_assets.list_runs import ListRuns  # noqa: F401 - Dagster is loaded before the clock starts
-from ingest_assets.request import Request, Watcher
+from ingest_assets.requests.request import Request, Watcher
+from ingest_assets.runs.list_runs import ListRuns  # noqa: F401 - Dagster is loaded before the clock starts
 from ingest_assets.settings import ChunkingSettings, Settings, SourceSettings
 from resources.artifact_store.artifact import Chunk, Entry
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_state.take_up import Mode
 from resources.embedder.embedder import Embedder, Vectors
 from resources.extractor.extractor import Extractor
-from resources.store.duckdb_file import DuckDBFile  # noqa: F401 - nor is DuckDB loaded while it runs
+from resources.store.duckdb.duckdb_file import DuckDBFile  # noqa: F401 - nor is DuckDB loaded while it runs
 
 _NAMES: dict[str, str] = {}
 

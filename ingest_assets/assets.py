@@ -7,18 +7,18 @@ import dagster as dg
 from pydantic import Field
 
 from ingest_assets import asset_keys
-from ingest_assets.asking import Asked, Kind
 from ingest_assets.components import Components
-from ingest_assets.dagster_reporter import DagsterReporter, code_version
 from ingest_assets.engine.building import BuildStage
 from ingest_assets.engine.claims import Selection
 from ingest_assets.engine.extraction import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.event_log.partition_events import forget_cached_statuses
-from ingest_assets.interruption import run_interruptibly
 from ingest_assets.parsing import ParserPool
 from ingest_assets.partitions import documents
-from ingest_assets.run_outcome import log_outcome, raise_if_failed, tag_run
+from ingest_assets.requests.asking import Asked, Kind
+from ingest_assets.runs.dagster_reporter import DagsterReporter, code_version
+from ingest_assets.runs.interruption import run_interruptibly
+from ingest_assets.runs.run_outcome import log_outcome, raise_if_failed, tag_run
 from ingest_assets.settings import Settings
 from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
 from resources.document_state.document_state_store import utc_now

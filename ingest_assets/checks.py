@@ -10,7 +10,7 @@ import dagster as dg
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
 from ingest_assets.settings import Settings
-from ingest_assets.staleness import stale_parts
+from ingest_assets.upkeep.staleness import stale_parts
 from resources.dagster_resources import DocumentStateStoreResource
 from resources.document_state.model import LinkState, Presence, Status
 from resources.store.store import HeldDocument, Store

@@ -7,7 +7,7 @@ from typing import Self
 
 from ingest_assets.parsing import parser_fingerprint
 from ingest_assets.settings import Settings, StoreSettings
-from ingest_assets.staleness import Configured
+from ingest_assets.upkeep.staleness import Configured
 from resources.artifact_store.artifact import short_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.open_artifact_store import open_artifact_store

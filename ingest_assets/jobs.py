@@ -7,9 +7,9 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
-from ingest_assets.marking import Marked, mark
 from ingest_assets.partitions import documents
 from ingest_assets.settings import Settings
+from ingest_assets.upkeep.marking import Marked, mark
 from resources.dagster_resources import DocumentStateStoreResource
 
 INGEST = "ingest_documents"

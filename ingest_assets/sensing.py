@@ -9,7 +9,7 @@ import msgspec
 from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
 from ingest_assets.partitions import DagsterPartitions
-from ingest_assets.recovery import Recovered, recover
+from ingest_assets.runs.recovery import Recovered, recover
 from ingest_assets.settings import Settings
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.process_identity import this_process

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.asking import Asked, AskedWronglyError, asked_for
 from ingest_assets.cli import explain, inspect, state, stores, work
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
-from ingest_assets.scope import NoSuchPathError
+from ingest_assets.requests.asking import Asked, AskedWronglyError, asked_for
+from ingest_assets.requests.scope import NoSuchPathError
 from ingest_assets.settings import load_settings
 from resources.document_state.take_up import Mode
 
@@ -165,10 +165,10 @@ def search(
 @app.command(name="dagster-home", hidden=True)
 def print_dagster_home() -> None:
     """Make Dagster's folder and print its path, for `make dev`."""
-    from ingest_assets.dagster_home import dagster_home, is_missing
-    from ingest_assets.dagster_instance import open_instance
     from ingest_assets.partitions import DagsterPartitions
-    from ingest_assets.request import partitions_of
+    from ingest_assets.requests.request import partitions_of
+    from ingest_assets.runs.dagster_home import dagster_home, is_missing
+    from ingest_assets.runs.dagster_instance import open_instance
 
     def prepare() -> int:
         settings = load_settings()

@@ -7,7 +7,7 @@ import msgspec
 from ingest_assets.cli.inspect import find_document
 from ingest_assets.cli.output import Exit, print_json, print_table, say
 from ingest_assets.components import Components
-from ingest_assets.staleness import Standing, standings
+from ingest_assets.upkeep.staleness import Standing, standings
 from resources.document_source.document_ids import shown_key
 
 

@@ -5,14 +5,14 @@ from typing import NoReturn
 
 import typer
 
-from ingest_assets.asking import AskedWronglyError
-from ingest_assets.checkpoint_import import CheckpointError
 from ingest_assets.cli.inspect import UnknownDocumentError
 from ingest_assets.cli.output import Exit, complain
 from ingest_assets.components import UnknownNameError
-from ingest_assets.run_error import RunError
-from ingest_assets.scope import NoSuchPathError
+from ingest_assets.requests.asking import AskedWronglyError
+from ingest_assets.requests.scope import NoSuchPathError
+from ingest_assets.runs.run_error import RunError
 from ingest_assets.settings import ConfigurationError
+from ingest_assets.upkeep.checkpoint_import import CheckpointError
 from resources.artifact_store.artifact_store import ArtifactStoreError
 from resources.document_source.document_source import SourceError
 from resources.document_state.ingest_jobs import UnknownJobError

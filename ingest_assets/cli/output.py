@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 from rich.text import Text
 
-from ingest_assets.request import Watcher
+from ingest_assets.requests.request import Watcher
 
 
 class Exit(IntEnum):

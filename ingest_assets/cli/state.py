@@ -7,14 +7,14 @@ from typing import Annotated
 import msgspec
 import typer
 
-from ingest_assets.checkpoint_import import Candidate, Imported, import_checkpoint, read_checkpoint, read_nodes
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.inspect import candidate_ids
 from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
 from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
-from ingest_assets.request import LazyPartitions
+from ingest_assets.requests.request import LazyPartitions
 from ingest_assets.settings import Settings, load_settings
+from ingest_assets.upkeep.checkpoint_import import Candidate, Imported, import_checkpoint, read_checkpoint, read_nodes
 from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
 from resources.records.copying import KindCopied, copy_records
@@ -102,7 +102,7 @@ def import_checkpoint_(
 
 async def _discover(settings: Settings, components: Components) -> list[str]:
     """List every source, so that each document has a record and is a partition; gives what could not be listed."""
-    from ingest_assets.dagster_instance import open_instance
+    from ingest_assets.runs.dagster_instance import open_instance
 
     partitions = LazyPartitions(lambda: open_instance(settings))
     errors = []

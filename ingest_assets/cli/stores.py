@@ -8,8 +8,8 @@ import typer
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit, complain, counter, print_json, say
 from ingest_assets.components import Components
-from ingest_assets.dropping import drop_store, linked_documents
 from ingest_assets.settings import load_settings
+from ingest_assets.upkeep.dropping import drop_store, linked_documents
 
 app = typer.Typer(no_args_is_help=True, help="Drop a store's data.")
 

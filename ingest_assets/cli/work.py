@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ingest_assets.asking import Asked
 from ingest_assets.cli.inspect import find_document, job_fields
 from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
-from ingest_assets.marking import Marked, mark
-from ingest_assets.request import Outcome, Request
+from ingest_assets.requests.asking import Asked
+from ingest_assets.requests.request import Outcome, Request
+from ingest_assets.upkeep.marking import Marked, mark
 from resources.document_state.ingest_jobs import DocumentResult, JobStatus
 from resources.document_state.ingest_jobs import Outcome as DocumentOutcome
 from resources.document_state.take_up import Mode
@@ -150,7 +150,7 @@ async def apply_plan(components: Components, *, as_json: bool) -> int:
 
 async def plan(components: Components, paths: Sequence[str], mode: Mode, asked: Asked | None, *, as_json: bool) -> int:
     """See `ingest plan`."""
-    from ingest_assets.forecast import forecast, forecast_asked
+    from ingest_assets.requests.forecast import forecast, forecast_asked
 
     if asked is not None:
         for slug in asked.stores:

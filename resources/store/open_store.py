@@ -19,9 +19,9 @@ from resources.store.store import EmbedderStamp, Store, StoreConfigError
 
 GROUP = "ingest_assets.stores"
 _BUILT_IN = (
-    EntryPoint("duckdb", "resources.store.duckdb_store:DuckDBStore", GROUP),
-    EntryPoint("pgvector", "resources.store.pgvector_store:PgvectorStore", GROUP),
-    EntryPoint("opensearch", "resources.store.opensearch_store:OpenSearchStore", GROUP),
+    EntryPoint("duckdb", "resources.store.duckdb.duckdb_store:DuckDBStore", GROUP),
+    EntryPoint("pgvector", "resources.store.pgvector.pgvector_store:PgvectorStore", GROUP),
+    EntryPoint("opensearch", "resources.store.opensearch.opensearch_store:OpenSearchStore", GROUP),
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from dagster._core.errors import raise_execution_interrupts
 from dagster._utils.interrupts import capture_interrupts
 
-from ingest_assets.interruption import run_interruptibly
+from ingest_assets.runs.interruption import run_interruptibly
 
 
 async def busy(given_back: list[bool]) -> None:

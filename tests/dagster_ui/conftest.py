@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 import yaml
 
-from ingest_assets.dagster_home import TEMPLATE
+from ingest_assets.runs.dagster_home import TEMPLATE
 from tests.dagster_ui.project import Project
 
 

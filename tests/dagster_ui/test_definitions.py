@@ -11,9 +11,9 @@ import pytest
 
 import ingest_assets
 from ingest_assets import asset_keys
-from ingest_assets.dagster_instance import open_instance
 from ingest_assets.event_log.event_log_storage import BatchSqliteEventLogStorage
 from ingest_assets.jobs import CHECK, MARK
+from ingest_assets.runs.dagster_instance import open_instance
 from ingest_assets.settings import load_settings
 from tests.dagster_ui.project import ALL, DEFAULT, EXTRACTED
 

@@ -12,7 +12,7 @@ from resources.document_state.document_state_store import RecordDocumentStateSto
 from resources.document_state.workers import LeaseLostError, Worker
 from resources.extractor.none_extractor import NoneExtractor
 from resources.records.sqlite_backend import SqliteBackend
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from tests.engine.workshop import STAMP, CountingPool, RecordedReports, Workshop
 
 LEASE = timedelta(seconds=0.4)

@@ -5,8 +5,8 @@ import re
 import msgspec
 import pytest
 
-from ingest_assets.asking import Asked, AskedWronglyError, Kind, Where, asked_for, parse_where
-from ingest_assets.staleness import Configured
+from ingest_assets.requests.asking import Asked, AskedWronglyError, Kind, Where, asked_for, parse_where
+from ingest_assets.upkeep.staleness import Configured
 from resources.document_state import transitions
 from resources.document_state.label import label_of, read_label
 from resources.document_state.reasons import Reason

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from ingest_assets.engine.building import BuildStage
-from ingest_assets.marking import Marked, mark
-from ingest_assets.staleness import Configured
+from ingest_assets.upkeep.marking import Marked, mark
+from ingest_assets.upkeep.staleness import Configured
 from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import Outcome

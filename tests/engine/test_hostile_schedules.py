@@ -16,7 +16,7 @@ from resources.document_state.model import Status
 from resources.document_state.reasons import Reason
 from resources.document_state.workers import WorkerWatch
 from resources.extractor.none_extractor import NoneExtractor
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from tests.document_state.wall_clock import STEPS, WallClock
 from tests.engine.stopped_process import LEASE, run_and_stop
 from tests.engine.workshop import STAMP, workers

@@ -13,7 +13,7 @@ from resources.document_state.model import LinkState, Presence, Status
 from resources.document_state.reasons import Reason
 from resources.extractor.local_extractor import LocalExtractor
 from resources.extractor.none_extractor import NoneExtractor
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import StoreUnavailableError
 from tests.engine.workshop import STAMP, RecordedReports, workers
 

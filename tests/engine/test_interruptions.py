@@ -16,7 +16,7 @@ from resources.document_state.reasons import Reason
 from resources.document_state.workers import LeaseLostError, WorkerWatch
 from resources.extractor.none_extractor import NoneExtractor
 from resources.records.memory_backend import MemoryBackend
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import Removal
 from tests.engine.workshop import STAMP, Interrupted, RecordedReports, take_over, workers
 

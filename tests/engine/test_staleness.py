@@ -2,7 +2,15 @@
 
 import pytest
 
-from ingest_assets.staleness import Configured, Difference, Verdict, is_mismarked, is_stale, stale_parts, standings
+from ingest_assets.upkeep.staleness import (
+    Configured,
+    Difference,
+    Verdict,
+    is_mismarked,
+    is_stale,
+    stale_parts,
+    standings,
+)
 from resources.document_state import transitions
 from resources.document_state.label import label_of, read_label
 from resources.document_state.reasons import Reason

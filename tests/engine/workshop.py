@@ -25,7 +25,7 @@ from resources.embedder.hash_embedder import HashEmbedder
 from resources.extractor.extractor import Extractor
 from resources.extractor.none_extractor import NoneExtractor
 from resources.records.backend import RecordBackend
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import Store
 from sensors.listing import Listings
 from sensors.plan import Discovered, Discovery

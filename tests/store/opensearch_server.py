@@ -5,8 +5,8 @@ import urllib.request
 from typing import Any
 
 from resources.embedder.hash_embedder import HashEmbedder
-from resources.store.opensearch_address import OpenSearchConfig
-from resources.store.opensearch_store import OpenSearchStore
+from resources.store.opensearch.address import OpenSearchConfig
+from resources.store.opensearch.opensearch_store import OpenSearchStore
 from tests.servers.exchange import Answer, Request
 from tests.servers.fault_proxy import FaultProxy
 

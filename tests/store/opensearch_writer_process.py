@@ -3,8 +3,8 @@
 import os
 
 from resources.embedder.hash_embedder import HashEmbedder
-from resources.store.opensearch_address import OpenSearchConfig
-from resources.store.opensearch_store import OpenSearchStore
+from resources.store.opensearch.address import OpenSearchConfig
+from resources.store.opensearch.opensearch_store import OpenSearchStore
 from tests.store.contract import build
 from tests.store.writer_process import N_DOCUMENTS, texts_at
 

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from resources.embedder.hash_embedder import HashEmbedder
-from resources.store.pgvector_address import PgvectorConfig
-from resources.store.pgvector_store import PgvectorStore
+from resources.store.pgvector.address import PgvectorConfig
+from resources.store.pgvector.pgvector_store import PgvectorStore
 
 STAMP = HashEmbedder.stamp()
 

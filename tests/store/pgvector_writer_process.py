@@ -1,8 +1,8 @@
 """What the other processes of the pgvector store's tests do; they are spawned, so it must be importable."""
 
 from resources.embedder.hash_embedder import HashEmbedder
-from resources.store.pgvector_address import PgvectorConfig
-from resources.store.pgvector_store import PgvectorStore
+from resources.store.pgvector.address import PgvectorConfig
+from resources.store.pgvector.pgvector_store import PgvectorStore
 from tests.store.contract import build
 from tests.store.writer_process import N_DOCUMENTS, texts_at
 

@@ -12,7 +12,7 @@ import pytest
 
 from resources.embedder.hash_embedder import HashEmbedder
 from resources.file_lock import exclusive_lock, shared_lock
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import (
     Removal,
     Store,

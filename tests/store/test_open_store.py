@@ -3,7 +3,7 @@
 import pytest
 
 from resources.embedder.embedder import EmbedderStamp
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.open_store import open_store
 from resources.store.store import StoreConfigError
 
@@ -41,7 +41,7 @@ def test_packages_can_add_kinds(monkeypatch, tmp_path):
     from resources.store import open_store as module
 
     added = [
-        EntryPoint("mine", "resources.store.duckdb_store:DuckDBStore", module.GROUP),
+        EntryPoint("mine", "resources.store.duckdb.duckdb_store:DuckDBStore", module.GROUP),
         EntryPoint("duckdb", "nowhere:Nothing", module.GROUP),
     ]
     monkeypatch.setattr(module, "entry_points", lambda group: added)

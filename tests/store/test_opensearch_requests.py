@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from resources.embedder.embedder import EmbedderStamp
-from resources.store.opensearch_address import OpenSearchConfig
-from resources.store.opensearch_store import OpenSearchStore
+from resources.store.opensearch.address import OpenSearchConfig
+from resources.store.opensearch.opensearch_store import OpenSearchStore
 from resources.store.store import StoreUnavailableError
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.faults import cut_before

@@ -18,8 +18,8 @@ import pytest
 
 from resources.embedder.embedder import EmbedderStamp
 from resources.store.open_store import open_store
-from resources.store.opensearch_index import vector_name
-from resources.store.opensearch_store import OpenSearchStore
+from resources.store.opensearch.index import vector_name
+from resources.store.opensearch.opensearch_store import OpenSearchStore
 from resources.store.store import (
     Removal,
     Store,
@@ -587,7 +587,7 @@ class TestErrors:
 
     def test_too_many_for_the_client(self, store, monkeypatch):
         """Searching by itself is for small stores, and says so."""
-        from resources.store import opensearch_nearest
+        from resources.store.opensearch import nearest as opensearch_nearest
 
         store.write([build("a", ["one", "two", "three"])])
         monkeypatch.setattr(opensearch_nearest, "_MOST_FOR_CLIENT", 2)

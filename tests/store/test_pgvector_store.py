@@ -14,10 +14,10 @@ import psycopg
 import pytest
 
 from resources.artifact_store.artifact import Place
-from resources.store import pgvector_queries as queries
-from resources.store import pgvector_rows
 from resources.store.open_store import open_store
-from resources.store.pgvector_store import PgvectorStore
+from resources.store.pgvector import queries
+from resources.store.pgvector import rows as pgvector_rows
+from resources.store.pgvector.pgvector_store import PgvectorStore
 from resources.store.store import (
     DocumentBuild,
     EmbedderStamp,
@@ -591,7 +591,7 @@ class TestConnections:
 
     def test_old_connections_are_not_trusted(self, store, monkeypatch):
         """A connection that was silent for long is replaced: a firewall may have forgotten it."""
-        from resources.store import pgvector_connections
+        from resources.store.pgvector import connections as pgvector_connections
 
         store.write([build("a", ["one"])])
         [idle] = store._database._connections._idle

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from resources.embedder.hash_embedder import HashEmbedder
-from resources.store.duckdb_store import DuckDBStore
+from resources.store.duckdb.duckdb_store import DuckDBStore
 from tests.store.contract import build
 
 N_DOCUMENTS = 20

@@ -13,8 +13,6 @@ import msgspec
 
 from resources.artifact_store.artifact import Place
 from resources.embedder.embedder import EmbedderStamp, Vectors
-from resources.store import pgvector_queries as queries
-from resources.store import pgvector_rows as rows
 from resources.store.document_changes import (
     Changes,
     DocumentRow,
@@ -24,10 +22,11 @@ from resources.store.document_changes import (
     changes_between,
     removals_allowed,
 )
-from resources.store.pgvector_address import PgvectorConfig, check_config
-from resources.store.pgvector_database import PgvectorDatabase, Session
-from resources.store.pgvector_schema import adopt_embedder, create_tables, recorded_embedder
-from resources.store.pgvector_tables import Tables
+from resources.store.pgvector import queries, rows
+from resources.store.pgvector.address import PgvectorConfig, check_config
+from resources.store.pgvector.database import PgvectorDatabase, Session
+from resources.store.pgvector.schema import adopt_embedder, create_tables, recorded_embedder
+from resources.store.pgvector.tables import Tables
 from resources.store.storable_texts import storable_build
 from resources.store.store import (
     BuildResult,

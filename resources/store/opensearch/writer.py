@@ -17,12 +17,12 @@ from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
 
-from resources.store.opensearch_cluster import Action, Outcome
-from resources.store.opensearch_errors import meaning_of
-from resources.store.opensearch_held import Held, read_heads
-from resources.store.opensearch_index import IndexMeta, StoreIndex
-from resources.store.opensearch_queries import Body, any_of, rows_nobody_sees
-from resources.store.opensearch_rows import Head, head_action
+from resources.store.opensearch.cluster import Action, Outcome
+from resources.store.opensearch.errors import meaning_of
+from resources.store.opensearch.held import Held, read_heads
+from resources.store.opensearch.index import IndexMeta, StoreIndex
+from resources.store.opensearch.queries import Body, any_of, rows_nobody_sees
+from resources.store.opensearch.rows import Head, head_action
 from resources.store.store import StoreChangedError, StoreError
 
 _logger = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ import numpy as np
 
 from resources.artifact_store.artifact import Entry, short_hash
 from resources.embedder.embedder import EmbedderStamp, Vectors
-from resources.store.opensearch_cluster import Action, encoded
-from resources.store.opensearch_index import embedder_key, vector_name
+from resources.store.opensearch.cluster import Action, encoded
+from resources.store.opensearch.index import embedder_key, vector_name
 from resources.store.store import DocumentBuild, Removal
 
 

@@ -11,7 +11,7 @@ _LONGEST_PREFIX = 48
 
 
 class Tables:
-    """Fills a store's names into the statements of `pgvector_queries`.
+    """Fills a store's names into the statements of `queries`.
 
     A table is named after the store: `legal-v1_chunks`. No two stores share one, since no table's own name has an
     underscore.

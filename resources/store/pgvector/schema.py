@@ -1,9 +1,9 @@
 """Making a pgvector store's tables, and what they say they are. Called while nobody else makes tables."""
 
 from resources.embedder.embedder import EmbedderStamp
-from resources.store import pgvector_queries as queries
-from resources.store.pgvector_database import Session
-from resources.store.pgvector_tables import Tables
+from resources.store.pgvector import queries
+from resources.store.pgvector.database import Session
+from resources.store.pgvector.tables import Tables
 from resources.store.store import StoreConfigError, StoreCorruptError
 from resources.store.store_rules import check_format
 

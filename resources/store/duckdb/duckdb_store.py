@@ -12,8 +12,6 @@ import msgspec
 
 from resources.artifact_store.artifact import Place
 from resources.embedder.embedder import EmbedderStamp, Vectors
-from resources.store import duckdb_columns as columns
-from resources.store import duckdb_queries as queries
 from resources.store import store_rules
 from resources.store.document_changes import (
     Changes,
@@ -23,7 +21,8 @@ from resources.store.document_changes import (
     changes_between,
     removals_allowed,
 )
-from resources.store.duckdb_file import DuckDBFile, Session
+from resources.store.duckdb import columns, queries
+from resources.store.duckdb.duckdb_file import DuckDBFile, Session
 from resources.store.store import (
     BuildResult,
     DocumentBuild,

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from resources.store.opensearch_cluster import Cluster
-from resources.store.opensearch_queries import BY_ROW, Body, chosen, counts_by_generation, terms
-from resources.store.opensearch_rows import Head
+from resources.store.opensearch.cluster import Cluster
+from resources.store.opensearch.queries import BY_ROW, Body, chosen, counts_by_generation, terms
+from resources.store.opensearch.rows import Head
 from resources.store.store import StoreError
 
 # The server's default limit for one answer is 10,000 rows; vectors and texts make them large.

@@ -10,8 +10,8 @@ import msgspec
 from opensearchpy import OpenSearch
 from opensearchpy.exceptions import TransportError
 
-from resources.store.opensearch_address import OpenSearchConfig, client_options, credentials
-from resources.store.opensearch_errors import SEND_AGAIN, domain_error
+from resources.store.opensearch.address import OpenSearchConfig, client_options, credentials
+from resources.store.opensearch.errors import SEND_AGAIN, domain_error
 
 # OpenSearch advises requests of 5 to 15 MB; what one holds beyond that is a single large row.
 _BYTES_A_REQUEST = 5_000_000

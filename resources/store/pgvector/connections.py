@@ -9,7 +9,7 @@ from typing import NamedTuple
 import psycopg
 from psycopg import sql
 
-from resources.store.pgvector_address import Address
+from resources.store.pgvector.address import Address
 
 _KEPT_AT_MOST = 4
 # A firewall forgets a silent connection after minutes, and what is sent on it then is waited for in vain.

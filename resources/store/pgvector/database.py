@@ -8,11 +8,11 @@ from typing import Any, LiteralString
 import psycopg
 from psycopg import sql
 
-from resources.store import pgvector_queries as queries
-from resources.store.pgvector_address import Address, PgvectorConfig, address_of
-from resources.store.pgvector_connections import Connections
-from resources.store.pgvector_errors import domain_error
-from resources.store.pgvector_tables import Tables
+from resources.store.pgvector import queries
+from resources.store.pgvector.address import Address, PgvectorConfig, address_of
+from resources.store.pgvector.connections import Connections
+from resources.store.pgvector.errors import domain_error
+from resources.store.pgvector.tables import Tables
 
 # The statement timeout is for each COPY, so a COPY is bounded.
 _ROWS_A_COPY = 5_000

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resources.embedder.embedder import Vectors
-from resources.store.opensearch_queries import BY_DOCUMENT_AND_CHUNK, BY_ROW, Body, approximate, chosen, exact
-from resources.store.opensearch_rows import vector_of
-from resources.store.opensearch_snapshot import Row, Snapshot
+from resources.store.opensearch.queries import BY_DOCUMENT_AND_CHUNK, BY_ROW, Body, approximate, chosen, exact
+from resources.store.opensearch.rows import vector_of
+from resources.store.opensearch.snapshot import Row, Snapshot
 from resources.store.store import StoreConfigError
 
 # What an index answers with at most, unless it is told otherwise.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ingest_assets.asking import Asked, Kind
 from ingest_assets.components import Components
-from ingest_assets.dagster_home import is_missing
-from ingest_assets.marking import mark
-from ingest_assets.scope import Part, Selected, parts_of, select, select_asked
+from ingest_assets.requests.asking import Asked, Kind
+from ingest_assets.requests.scope import Part, Selected, parts_of, select, select_asked
+from ingest_assets.runs.dagster_home import is_missing
+from ingest_assets.upkeep.marking import mark
 from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob
@@ -138,7 +138,7 @@ class Request:
         return Outcome(selected, Discovered([], [], []), (), asked=asked)
 
     def _do(self, outcome: Outcome) -> Outcome:
-        from ingest_assets.list_runs import ListRuns
+        from ingest_assets.runs.list_runs import ListRuns
 
         settings, jobs = self._components.settings, self._components.jobs
         size = settings.runs.documents_from_command_line
@@ -198,7 +198,7 @@ class Request:
         watch = WorkerWatch(components.backend, components.settings.lease)
         if not await watch.all() and not await components.jobs.orphans() and not await self._has_claims():
             return
-        from ingest_assets.recovery import recover
+        from ingest_assets.runs.recovery import recover
 
         done = await recover(components, self._dagster, watch)
         if self._mode is Mode.RESUME and (beats := {w.worker_id: w.beat for w in await watch.living()}):
@@ -218,7 +218,7 @@ class Request:
 
     @cached_property
     def _dagster(self) -> "dg.DagsterInstance":
-        from ingest_assets.dagster_instance import open_instance
+        from ingest_assets.runs.dagster_instance import open_instance
 
         return open_instance(self._components.settings)
 

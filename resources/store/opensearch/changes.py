@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from resources.embedder.embedder import EmbedderStamp, Vectors
 from resources.store.document_changes import PlacedChunk
-from resources.store.opensearch_held import Held, read_vectors
-from resources.store.opensearch_index import StoreIndex
-from resources.store.opensearch_rows import Head, head_of, new_generation, row_actions
-from resources.store.opensearch_writer import Change
+from resources.store.opensearch.held import Held, read_vectors
+from resources.store.opensearch.index import StoreIndex
+from resources.store.opensearch.rows import Head, head_of, new_generation, row_actions
+from resources.store.opensearch.writer import Change
 from resources.store.store import BuildResult, DocumentBuild, Removal
 from resources.store.store_rules import vectors_of
 

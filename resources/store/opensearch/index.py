@@ -8,7 +8,7 @@ from opensearchpy.exceptions import RequestError
 
 from resources.artifact_store.artifact import short_hash
 from resources.embedder.embedder import EmbedderStamp
-from resources.store.opensearch_cluster import Cluster
+from resources.store.opensearch.cluster import Cluster
 from resources.store.store import StoreCorruptError
 from resources.store.store_rules import check_format
 

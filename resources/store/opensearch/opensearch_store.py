@@ -1,7 +1,7 @@
 """The store kind `opensearch`: an index of its own in an OpenSearch cluster, searched by cosine similarity.
 
 Many processes on many machines use it at once. There are no transactions: how a document is whole or absent all the
-same stands in `opensearch_writer`. If a call fails half way, some of its documents stand as given and the others as
+same stands in `writer`. If a call fails half way, some of its documents stand as given and the others as
 before; the same call again is right.
 """
 
@@ -11,17 +11,17 @@ from typing import ClassVar
 import msgspec
 
 from resources.embedder.embedder import EmbedderStamp, Vectors
-from resources.store.opensearch_address import OpenSearchConfig, check_config, index_name
-from resources.store.opensearch_changes import Dead, Plan, changes_for, result_of, result_of_removal
-from resources.store.opensearch_cluster import Cluster
-from resources.store.opensearch_held import Held, have_moved, read_held
-from resources.store.opensearch_index import IndexMeta, StoreIndex, embedder_key
-from resources.store.opensearch_nearest import LARGEST_K
-from resources.store.opensearch_queries import chosen, terms
-from resources.store.opensearch_rows import tombstone_of
-from resources.store.opensearch_search import LegacyIndex, Wanted, merged, search_store
-from resources.store.opensearch_snapshot import snapshot
-from resources.store.opensearch_writer import Change, publish
+from resources.store.opensearch.address import OpenSearchConfig, check_config, index_name
+from resources.store.opensearch.changes import Dead, Plan, changes_for, result_of, result_of_removal
+from resources.store.opensearch.cluster import Cluster
+from resources.store.opensearch.held import Held, have_moved, read_held
+from resources.store.opensearch.index import IndexMeta, StoreIndex, embedder_key
+from resources.store.opensearch.nearest import LARGEST_K
+from resources.store.opensearch.queries import chosen, terms
+from resources.store.opensearch.rows import tombstone_of
+from resources.store.opensearch.search import LegacyIndex, Wanted, merged, search_store
+from resources.store.opensearch.snapshot import snapshot
+from resources.store.opensearch.writer import Change, publish
 from resources.store.storable_texts import storable_build
 from resources.store.store import (
     BuildResult,

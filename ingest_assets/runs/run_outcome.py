@@ -7,7 +7,7 @@ from typing import Literal
 
 import dagster as dg
 
-from ingest_assets.dagster_reporter import DagsterReporter
+from ingest_assets.runs.dagster_reporter import DagsterReporter
 from resources.document_state.ingest_jobs import DocumentResult, Outcome
 
 KIND_TAG = "ingest/kind"

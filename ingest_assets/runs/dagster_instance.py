@@ -5,7 +5,7 @@ import os
 import dagster as dg
 from dagster._core.instance.ref import InstanceRef
 
-from ingest_assets.dagster_home import dagster_home
+from ingest_assets.runs.dagster_home import dagster_home
 from ingest_assets.settings import Settings
 from resources.file_lock import exclusive_lock
 

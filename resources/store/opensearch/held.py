@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from resources.embedder.embedder import EmbedderStamp, Vectors
-from resources.store.opensearch_index import StoreIndex, embedder_key, vector_name
-from resources.store.opensearch_queries import chosen, terms
-from resources.store.opensearch_rows import Head, Version, row_key, vector_of
-from resources.store.opensearch_snapshot import Snapshot, snapshot
+from resources.store.opensearch.index import StoreIndex, embedder_key, vector_name
+from resources.store.opensearch.queries import chosen, terms
+from resources.store.opensearch.rows import Head, Version, row_key, vector_of
+from resources.store.opensearch.snapshot import Snapshot, snapshot
 
 _FIELDS = ("document_id", "kind", "chunk_id", "generation", "embedder")
 _DOCUMENTS_A_SEARCH = 1_000

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ingest_assets.staleness import Configured, is_at_configuration, is_mismarked
+from ingest_assets.upkeep.staleness import Configured, is_at_configuration, is_mismarked
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.label import label_of, read_label
 from resources.document_state.model import DocStatus, LinkState

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import msgspec
 
-from ingest_assets.asking import Asked
 from ingest_assets.components import Components
+from ingest_assets.requests.asking import Asked
 from resources.document_source.document_ids import source_uri
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource

@@ -2,7 +2,7 @@
 
 import psycopg
 
-from resources.store.pgvector_address import Address
+from resources.store.pgvector.address import Address
 from resources.store.store import StoreConfigError, StoreCorruptError, StoreError, StoreUnavailableError
 
 # Classes of SQLSTATE (its first two characters) and single ones, by what helps.

@@ -7,13 +7,13 @@ import msgspec
 
 from resources.artifact_store.artifact import Place
 from resources.embedder.embedder import EmbedderStamp, Vectors
-from resources.store.opensearch_cluster import Cluster
-from resources.store.opensearch_held import read_heads
-from resources.store.opensearch_index import StoreIndex, embedder_key, vector_name
-from resources.store.opensearch_nearest import Nearest, Scored, VectorField
-from resources.store.opensearch_queries import BY_DOCUMENT_AND_CHUNK, Body, terms
-from resources.store.opensearch_rows import Head
-from resources.store.opensearch_snapshot import Row, snapshot
+from resources.store.opensearch.cluster import Cluster
+from resources.store.opensearch.held import read_heads
+from resources.store.opensearch.index import StoreIndex, embedder_key, vector_name
+from resources.store.opensearch.nearest import Nearest, Scored, VectorField
+from resources.store.opensearch.queries import BY_DOCUMENT_AND_CHUNK, Body, terms
+from resources.store.opensearch.rows import Head
+from resources.store.opensearch.snapshot import Row, snapshot
 from resources.store.store import Hit, StoreConfigError, StoreMismatchError
 
 

@@ -6,11 +6,11 @@ import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
 
 from ingest_assets import asset_keys
-from ingest_assets.asking import Asked
 from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
-from ingest_assets.process_tag import process_tag
-from ingest_assets.run_error import RunError
+from ingest_assets.requests.asking import Asked
+from ingest_assets.runs.process_tag import process_tag
+from ingest_assets.runs.run_error import RunError
 from ingest_assets.settings import Settings
 from resources.document_state.ingest_jobs import IngestJob
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ingest_assets.asking import Asked, Kind
 from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
-from ingest_assets.scope import parts_of, select, select_asked
-from ingest_assets.staleness import Configured, extraction_differences
+from ingest_assets.requests.asking import Asked, Kind
+from ingest_assets.requests.scope import parts_of, select, select_asked
+from ingest_assets.upkeep.staleness import Configured, extraction_differences
 from resources.document_source.document_ids import shown_key
 from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now

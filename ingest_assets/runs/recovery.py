@@ -8,11 +8,11 @@ import msgspec
 
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
-from ingest_assets.dagster_reporter import built_event, extracted_event
 from ingest_assets.event_log.partition_events import report_failed, report_outside_run
 from ingest_assets.partitions import DagsterPartitions
-from ingest_assets.process_tag import runs_of_dead_processes
-from ingest_assets.run_outcome import RESULT_TAG
+from ingest_assets.runs.dagster_reporter import built_event, extracted_event
+from ingest_assets.runs.process_tag import runs_of_dead_processes
+from ingest_assets.runs.run_outcome import RESULT_TAG
 from resources.document_state import transitions
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Status, is_partition

@@ -1,0 +1,1 @@
+"""What keeps state, stores and artifacts true and tidy, apart from runs."""
