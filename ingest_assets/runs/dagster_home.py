@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ingest_assets.settings import Settings
 
-TEMPLATE = Path(__file__).resolve().parent.parent / "deploy" / "dagster.yaml"
+TEMPLATE = Path(__file__).resolve().parents[2] / "deploy" / "dagster.yaml"
 
 
 def dagster_home(settings: Settings, environment: Mapping[str, str] = os.environ) -> Path:
