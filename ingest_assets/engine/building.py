@@ -10,16 +10,27 @@ from resources.artifact_store.artifact import Artifact
 from resources.document_state.links import owes_content
 from resources.document_state.model import DocStatus, LinkState
 from resources.document_state.reasons import Reason
+from resources.embedder.embedder import EmbedderError, vectors_of_texts
 from resources.store.store import (
     BuildResult,
     DocumentBuild,
     Removal,
+    StoreConfigError,
     StoreError,
     StoreMismatchError,
     StoreUnavailableError,
 )
 
 _logger = logging.getLogger(__name__)
+
+# What an error means for a document, the first that fits.
+_REASONS: tuple[tuple[type[Exception], Reason], ...] = (
+    (StoreMismatchError, Reason.STORE_MISMATCH),
+    (StoreUnavailableError, Reason.STORE_UNAVAILABLE),
+    (StoreConfigError, Reason.STORE_MISCONFIGURED),
+    (StoreError, Reason.STORE_DAMAGED),
+    (EmbedderError, Reason.EMBEDDER_FAILED),
+)
 
 
 class Built(msgspec.Struct, frozen=True):
@@ -112,7 +123,7 @@ class BuildStage:
             for chunk in artifacts[doc.document_id].chunks
             if chunk.chunk_id not in held.get(doc.document_id, ())
         ]
-        vectors = self._embedder.embed([chunk.text for chunk in new_chunks]) if new_chunks else ()
+        vectors = vectors_of_texts(self._embedder, [chunk.text for chunk in new_chunks]) if new_chunks else ()
         by_id = {chunk.chunk_id: vector for chunk, vector in zip(new_chunks, vectors, strict=True)}
         return [
             DocumentBuild(
@@ -137,12 +148,5 @@ def _built(result: BuildResult) -> Built:
 
 
 def _all_failed(docs: Sequence[DocStatus], error: Exception) -> dict[str, Built]:
-    if isinstance(error, StoreMismatchError):
-        reason = Reason.STORE_MISMATCH
-    elif isinstance(error, StoreUnavailableError):
-        reason = Reason.STORE_UNAVAILABLE
-    elif isinstance(error, StoreError):
-        reason = Reason.STORE_DAMAGED
-    else:
-        reason = Reason.INTERNAL_ERROR
+    reason = next((reason for kind, reason in _REASONS if isinstance(error, kind)), Reason.INTERNAL_ERROR)
     return {doc.document_id: Built(reason=reason, error=str(error)) for doc in docs}

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from resources.document_state.label import DocumentLabel, label_of, read_label
+from resources.document_state.link_changes import log_link_changes
 from resources.document_state.model import SETTLED, DocStatus, Phase, Presence
 from resources.document_state.transitions import check_transition, due_at, is_open
 from resources.records.backend import BackendCorruptError, RecordBackend
@@ -144,6 +145,7 @@ class RecordDocumentStateStore(DocumentStateStore):
             value = self._encoder.encode(msgspec.structs.replace(new, version=0, write_id=""))
             writes.append(Write(new.document_id, value, expected, due_at(new), label_of(new), is_open(new)))
         results = await self._backend.compare_and_set(KIND, writes)
+        log_link_changes([change for change, result in zip(changes, results, strict=True) if result.written])
         return [
             msgspec.structs.replace(new, version=result.stamp.version, write_id=result.stamp.write_id)
             if result.written and result.stamp

@@ -92,7 +92,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class DocumentStoreLink(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One (document, store) pair that was built, or tried.
+    """One (document, store) pair that was built, or tried; `link_id` gives its id.
 
     `on_request`: it is stale by configuration alone, so it is rebuilt when somebody asks, and never by itself.
     """
@@ -175,6 +175,11 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
             if state in states:
                 return Lifecycle(state.value)
         return _LIFECYCLE_OF_EXTRACTION[self.extraction.status]
+
+
+def link_id(document_id: str, store: str) -> str:
+    """The id of a (document, store) pair's link, whether there is one or not."""
+    return f"{document_id}:{store}"
 
 
 def is_partition(presence: Presence, extraction: Status) -> bool:

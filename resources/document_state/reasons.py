@@ -41,8 +41,10 @@ class Reason(StrEnum):
     ACCESS_DENIED = "access_denied"
     SOURCE_UNAVAILABLE = "source_unavailable"
     STORE_UNAVAILABLE = "store_unavailable"
+    STORE_MISCONFIGURED = "store_misconfigured"
     STORE_MISMATCH = "store_mismatch"
     STORE_DAMAGED = "store_damaged"
+    EMBEDDER_FAILED = "embedder_failed"
     UNKNOWN_DOCUMENT = "unknown_document"
     INTERNAL_ERROR = "internal_error"
 
@@ -79,6 +81,11 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.ACCESS_DENIED: _Meaning(Remedy.NEEDS_PERSON, "The process may not read it. Grant access, then retry."),
     Reason.SOURCE_UNAVAILABLE: _Meaning(Remedy.MAY_HEAL, "The source did not answer. It is tried again by itself."),
     Reason.STORE_UNAVAILABLE: _Meaning(Remedy.MAY_HEAL, "The store did not answer. It is tried again by itself."),
+    Reason.STORE_MISCONFIGURED: _Meaning(
+        Remedy.NEEDS_PERSON,
+        "The store refuses us. Correct what the error names (address, password, options), then "
+        "`ingest run --failed --store S`.",
+    ),
     Reason.STORE_MISMATCH: _Meaning(
         Remedy.NEEDS_PERSON,
         "The store holds vectors of another embedder. Use that one, a new store, or `ingest stores drop`.",
@@ -86,6 +93,9 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.STORE_DAMAGED: _Meaning(
         Remedy.NEEDS_PERSON,
         "The store's data cannot be read by this version. Restore, upgrade, or drop and rebuild it.",
+    ),
+    Reason.EMBEDDER_FAILED: _Meaning(
+        Remedy.MAY_HEAL, "The store's embedder gave no usable vectors. It is tried again by itself."
     ),
     Reason.UNKNOWN_DOCUMENT: _Meaning(
         Remedy.NEEDS_PERSON, "No source ever listed it. Remove the partition, or put the file in."

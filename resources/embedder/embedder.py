@@ -22,6 +22,14 @@ class EmbedderStamp(msgspec.Struct, frozen=True):
         return f"{self.name} {self.version} ({self.dimension} dimensions)"
 
 
+class EmbedderError(Exception):
+    """An embedder did not do what it promises. `embedder` is its name."""
+
+    def __init__(self, embedder: str, message: str) -> None:
+        super().__init__(f"Embedder '{embedder}': {message}")
+        self.embedder = embedder
+
+
 class Embedder(ABC):
     """Turns texts into unit vectors.
 
@@ -49,3 +57,21 @@ class Embedder(ABC):
             float32 array of shape (len(texts), dimension); each row has length 1 (or 0 for a text the model has no
             token for). The same text gives the same bytes, whatever it is batched with.
         """
+
+
+def vectors_of_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """Embed texts, and believe the answer only if it is of the shape the embedder promises.
+
+    Raises:
+        EmbedderError: it raised, or gave another number or length of vectors.
+    """
+    try:
+        vectors = embedder.embed(texts)
+    except Exception as error:
+        raise EmbedderError(embedder.name, f"{type(error).__name__}: {error}") from error
+    shape = np.shape(vectors)
+    if shape != (len(texts), embedder.dimension):
+        raise EmbedderError(
+            embedder.name, f"gave vectors of shape {shape}; {(len(texts), embedder.dimension)} was promised."
+        )
+    return vectors
