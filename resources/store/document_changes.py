@@ -76,6 +76,21 @@ class DocumentRow(NamedTuple):
     n_chunks: int
     n_entries: int
 
+    @classmethod
+    def of(cls, build: DocumentBuild) -> "DocumentRow":
+        """The row of a document that stands as given."""
+        return cls(
+            build.document_id,
+            build.org_id,
+            build.source,
+            build.source_uri,
+            build.title,
+            build.fencing_token,
+            build.chunkset_hash,
+            len(build.chunks),
+            len({entry.entry_id for entry in build.entries}),
+        )
+
 
 @dataclass(frozen=True)
 class Held:
@@ -99,7 +114,10 @@ class Held:
 
 @dataclass
 class Changes:
-    """The rows to write and to remove, and what to report for each document."""
+    """The rows to write and to remove, and what to report for each document.
+
+    `rewritten` are documents of which every row that is held goes before anything else.
+    """
 
     documents: list[DocumentBuild] = field(default_factory=list)
     new_chunks: list[PlacedChunk] = field(default_factory=list)
@@ -107,6 +125,7 @@ class Changes:
     gone_chunks: list[RowId] = field(default_factory=list)
     new_entries: list[PlacedEntry] = field(default_factory=list)
     gone_entries: list[RowId] = field(default_factory=list)
+    rewritten: list[str] = field(default_factory=list)
     results: list[BuildResult] = field(default_factory=list)
 
     def is_empty(self) -> bool:
@@ -141,18 +160,21 @@ def removals_allowed(
             results.append(BuildResult(removal.document_id, fenced=True, held_token=held_token))
         else:
             results.append(BuildResult(removal.document_id, n_removed=n_chunks.get(removal.document_id, 0)))
-        done_already = (
-            removal.document_id not in held.documents
-            and held.removed_tokens.get(removal.document_id) == removal.fencing_token
-        )
-        if not fenced and not done_already:
+        if not fenced:
+            # Also where it is removed already: chunks and entries of no document may have been left there.
             to_apply.append(removal)
     return to_apply, results
 
 
 def _add_document(changes: Changes, held: Held, build: DocumentBuild) -> None:
     document_id = build.document_id
-    if held.documents.get(document_id) != _row_of(build) or document_id in held.removed_tokens:
+    if build.rewrite:
+        changes.rewritten.append(document_id)
+        changes.documents.append(build)
+        _add_entries(changes, frozenset(), build)
+        changes.results.append(_add_chunks(changes, {}, build))
+        return
+    if held.documents.get(document_id) != DocumentRow.of(build) or document_id in held.removed_tokens:
         changes.documents.append(build)
     _add_entries(changes, held.entries.get(document_id, frozenset()), build)
     changes.results.append(_add_chunks(changes, held.chunks.get(document_id, {}), build))
@@ -181,17 +203,3 @@ def _add_entries(changes: Changes, held: frozenset[str], build: DocumentBuild) -
         PlacedEntry(build.document_id, entry) for entry_id, entry in wanted.items() if entry_id not in held
     )
     changes.gone_entries.extend(RowId(build.document_id, entry_id) for entry_id in sorted(held - wanted.keys()))
-
-
-def _row_of(build: DocumentBuild) -> DocumentRow:
-    return DocumentRow(
-        build.document_id,
-        build.org_id,
-        build.source,
-        build.source_uri,
-        build.title,
-        build.fencing_token,
-        build.chunkset_hash,
-        len(build.chunks),
-        len(build.entries),
-    )

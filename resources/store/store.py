@@ -6,6 +6,7 @@ carry the fencing token of the claim they were written under: a worker whose cla
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any, ClassVar
 
 import msgspec
@@ -17,9 +18,11 @@ __all__ = [
     "BuildResult",
     "DocumentBuild",
     "EmbedderStamp",
+    "HeldContent",
     "HeldDocument",
     "Hit",
     "Removal",
+    "RowFault",
     "Store",
     "StoreChangedError",
     "StoreConfigError",
@@ -69,6 +72,8 @@ class DocumentBuild(msgspec.Struct, frozen=True):
     `vectors` holds a vector, of shape (dimension,), for each chunk id the store does not hold yet (see
     `Store.held_chunks`); a chunk that is held keeps its row and its vector, and only its position and place are
     renewed.
+
+    `rewrite`: nothing that is held is trusted: every row is written anew, so every chunk needs its vector.
     """
 
     document_id: str
@@ -81,6 +86,7 @@ class DocumentBuild(msgspec.Struct, frozen=True):
     chunks: Sequence[Chunk]
     entries: Sequence[Entry]
     vectors: Mapping[str, Vectors]
+    rewrite: bool = False
 
 
 class BuildResult(msgspec.Struct, frozen=True):
@@ -124,6 +130,37 @@ class HeldDocument(msgspec.Struct, frozen=True):
     chunkset_hash: str
     n_chunks: int
     n_entries: int
+
+
+class RowFault(StrEnum):
+    """What can be wrong with the rows of a document, whatever the document shall be."""
+
+    DAMAGED_DOCUMENT = "damaged document row"  # it does not fit its checksum
+    DAMAGED_CHUNK = "damaged chunk"  # text, vector or token do not fit the checksum, or no search finds it
+    DAMAGED_ENTRY = "damaged entry"  # it is another tenant's or source's than its document
+    UNCHECKED = "row without checksum"  # written by an earlier version, or it was lost
+    WRONG_NUMBER = "rows missing or too many"  # than the document's row speaks of
+    TWICE = "row twice"
+    ORPHAN = "row without a document"
+    UNSEEN = "row that no reader sees"  # a refused or killed writer left it
+
+
+class HeldContent(msgspec.Struct, frozen=True):
+    """What a store holds of one document.
+
+    Attributes:
+        document_id: which document.
+        fencing_token: the largest token any of its rows carries.
+        content_hash: over all its rows say, comparable with `content.expected_content`; "" without a document row.
+        chunkset_hash: as the document's row says.
+        faults: what is wrong with its rows by themselves, and with how many.
+    """
+
+    document_id: str
+    fencing_token: int
+    content_hash: str
+    chunkset_hash: str
+    faults: dict[RowFault, int]
 
 
 class Store(ABC):
@@ -178,6 +215,20 @@ class Store(ABC):
     @abstractmethod
     def held_documents(self, after: str = "", limit: int = 10_000) -> list[HeldDocument]:
         """A page of what the store really holds, by document id ascending, beginning behind `after`."""
+
+    @abstractmethod
+    def held_contents(self, document_ids: Sequence[str]) -> dict[str, HeldContent]:
+        """What is really held of some documents, by id, every row looked at. Memory grows with their rows.
+
+        A document of which there is no row is left out; rows without a document's row, or that no reader sees, count.
+
+        Raises:
+            StoreMismatchError: the store holds vectors of another embedder.
+        """
+
+    @abstractmethod
+    def held_ids(self, after: str = "", limit: int = 10_000) -> list[str]:
+        """A page of the ids of all documents any row names, ascending, beginning behind `after`."""
 
     @abstractmethod
     def drop(self) -> None:

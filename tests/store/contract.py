@@ -9,16 +9,19 @@ import pytest
 
 from resources.artifact_store.artifact import Entry, Piece, Place, chunks_of, chunkset_hash, entry_id
 from resources.embedder.hash_embedder import HashEmbedder
+from resources.store.content import expected_content
 from resources.store.store import (
     BuildResult,
     DocumentBuild,
     EmbedderStamp,
     Hit,
     Removal,
+    RowFault,
     Store,
     StoreChangedError,
     StoreMismatchError,
 )
+from tests.store.raw_rows import RawRows, Table
 
 EMBEDDER = HashEmbedder()
 HOSTILE_TEXTS = (
@@ -79,6 +82,10 @@ class StoreContract(ABC):
         """A store of HashEmbedder's vectors, in which nothing was written yet."""
 
     @abstractmethod
+    def rows(self, store: Store) -> RawRows:
+        """The store's rows, read and changed around it."""
+
+    @abstractmethod
     def reopened(self, store: Store, stamp: EmbedderStamp) -> Store:
         """The same store, as another process with another embedder's stamp sees it."""
 
@@ -86,6 +93,8 @@ class StoreContract(ABC):
         """Reading a store that does not exist yet finds nothing and fails nowhere."""
         assert store.held_chunks(["a"]) == {"a": set()}
         assert store.held_documents() == []
+        assert store.held_ids() == []
+        assert store.held_contents(["a"]) == {}
         assert search(store, "one") == []
         store.drop()
 
@@ -300,6 +309,117 @@ class StoreContract(ABC):
         assert [held.document_id for held in first + rest] == [f"d{i}" for i in range(7)]
         assert [held.n_chunks for held in first + rest] == [0, 1, 2, 0, 1, 2, 0]
         assert [held.n_entries for held in first] == [0, 1, 2, 0]
+
+    def test_what_is_held_is_what_was_given(self, store):
+        """Whole documents are held without a fault, and say exactly what a build says that holds the same."""
+        builds = [build("a", ["one", "two"], token=3), build("b", ["one", "one"], title="\ud800 \0"), build("c", [])]
+        store.write(builds)
+        held = store.held_contents(["a", "b", "c", "unknown"])
+        assert {key: found.faults for key, found in held.items()} == {"a": {}, "b": {}, "c": {}}
+        assert {key: found.content_hash for key, found in held.items()} == {
+            given.document_id: expected_content(given) for given in builds
+        }
+        assert held["a"].fencing_token == 3
+
+    def test_what_is_held_differs_in_anything_that_was_given(self, store):
+        """A text, an entry, a place, an order, a title or a tenant: each shows in what is held."""
+        given = build("a", ["one", "two"])
+        first, second = given.chunks
+        others = [
+            build("a", ["one", "three"]),
+            build("a", ["two", "one"]),
+            build("a", ["one", "two"], title="Other"),
+            build("a", ["one", "two"], org_id="other"),
+            build("a", ["one", "two"], headings=("H",)),
+            msgspec.structs.replace(given, entries=given.entries[1:]),
+            msgspec.structs.replace(given, chunks=[msgspec.structs.replace(first, place=Place(0, 9, page=2)), second]),
+        ]
+        store.write([given])
+        held = store.held_contents(["a"])["a"].content_hash
+        assert held == expected_content(given)
+        assert held not in {expected_content(other) for other in others}
+
+    def test_every_changed_field_is_found_and_mended(self, store):
+        """Whichever field of a row somebody changes, the document is found, and only writing it anew mends it."""
+        given, rows = build("a", ["one", "two"], token=5), self.rows(store)
+        store.write([given, build("b", ["other"])])
+        for table in Table:
+            for field in rows.fields(table):
+                [row, *_] = rows.of("a", table)
+                rows.change(row, field)
+                found = store.held_contents(["a"]).get("a")
+                assert found is None or found.faults or found.content_hash != expected_content(given), field
+                others = [key for key in store.held_ids() if key not in {"a", "b"}]
+                store.remove([Removal(key, 10**9) for key in others])
+                token = max(given.fencing_token, found.fencing_token if found else 0) + 1
+                given = msgspec.structs.replace(given, fencing_token=token, rewrite=True)
+                assert not store.write([given])[0].fenced
+                mended = store.held_contents(["a"])["a"]
+                assert (mended.faults, mended.content_hash) == ({}, expected_content(given)), field
+        assert store.held_ids() == ["a", "b"]
+        assert store.held_contents(["b"])["b"].faults == {}
+
+    def test_lost_rows_are_found(self, store):
+        """A row that is gone, of whichever table, is found and mended."""
+        given, rows = build("a", ["one", "two"]), self.rows(store)
+        for token, table in enumerate(Table, 1):
+            given = msgspec.structs.replace(given, fencing_token=token, rewrite=True)
+            store.write([given])
+            rows.remove(rows.of("a", table)[0])
+            found = store.held_contents(["a"])["a"]
+            assert found.faults or found.content_hash != expected_content(given)
+            assert store.held_ids() == ["a"]
+        store.write([msgspec.structs.replace(given, fencing_token=9)])
+        assert store.held_contents(["a"])["a"].faults == {}
+
+    def test_rows_without_a_document_can_be_removed(self, store):
+        """Rows whose document's row is lost are named, and a removal takes them out, also the same one again."""
+        rows = self.rows(store)
+        store.write([build("a", ["one"], token=2)])
+        store.remove([Removal("a", 3)])
+        store.write([build("a", ["one"], token=4)])
+        rows.remove(rows.of("a", Table.DOCUMENTS)[0])
+        assert store.held_contents(["a"])["a"].faults.keys() & {RowFault.ORPHAN, RowFault.UNSEEN}
+        store.remove([Removal("a", 4)])
+        assert (store.held_ids(), store.held_contents(["a"])) == ([], {})
+
+    def test_a_damaged_vector_is_not_vouched_for(self, store):
+        """A chunk kept by an ordinary write stays damaged: no new checksum hides it."""
+        rows = self.rows(store)
+        store.write([build("a", ["one", "two"])])
+        rows.change(rows.of("a", Table.CHUNKS)[0], rows.vector_field)
+        store.write([build("a", ["one", "two", "three"], token=2)])
+        assert store.held_contents(["a"])["a"].faults == {RowFault.DAMAGED_CHUNK: 1}
+
+    def test_rewriting_needs_every_vector(self, store):
+        """Who trusts nothing that is held gives all vectors; otherwise nothing is changed."""
+        store.write([build("a", ["one"])])
+        with pytest.raises(StoreChangedError):
+            store.write([msgspec.structs.replace(build("a", ["one"]), vectors={}, rewrite=True)])
+        assert texts_of(store, "a") == ["one"]
+
+    def test_a_fenced_writer_may_not_rewrite(self, store):
+        """Trusting nothing that is held does not mean the tokens."""
+        store.write([build("a", ["new"], token=5)])
+        assert store.write([msgspec.structs.replace(build("a", ["old"], token=4), rewrite=True)])[0].fenced
+        assert texts_of(store, "a") == ["new"]
+
+    def test_held_ids_are_paged(self, store):
+        """Pages of ids follow each other, removed documents left out."""
+        store.write([build(f"d{i}", ["one", "two"][: i % 3]) for i in range(7)])
+        store.remove([Removal("d3", 2)])
+        first = store.held_ids(limit=4)
+        assert first + store.held_ids(first[-1], limit=4) == ["d0", "d1", "d2", "d4", "d5", "d6"]
+
+    def test_rows_of_the_first_version_are_named_and_mended(self, store):
+        """Rows from before checksums are readable and unchecked; the next write brings the store up to date."""
+        store.write([build("a", ["one"]), build("b", ["two"])])
+        self.rows(store).forget_checksums()
+        unchecked = {RowFault.UNCHECKED: 2}
+        assert store.held_contents(["a"])["a"].faults == unchecked
+        store.write([msgspec.structs.replace(build("a", ["one"], token=2), rewrite=True)])
+        assert {key: held.faults for key, held in store.held_contents(["a", "b"]).items()} == {"a": {}, "b": unchecked}
+        assert texts_of(store, "b") == ["two"]
 
     def test_dropping_forgets_everything(self, store):
         """After a drop the store is as new, for any embedder, and dropping again succeeds."""

@@ -22,6 +22,7 @@ from resources.store.store import (
     StoreUnavailableError,
 )
 from tests.store.contract import StoreContract, build, search, texts_of
+from tests.store.raw_rows import DuckDBRows, RawRows
 from tests.store.writer_process import N_DOCUMENTS, texts_at, write_for_ever, write_versions
 
 STAMP = HashEmbedder.stamp()
@@ -50,6 +51,10 @@ class TestDuckDBStore(StoreContract):
         """See `StoreContract.store`."""
         return DuckDBStore("test", path, STAMP)
 
+    def rows(self, store) -> RawRows:
+        """See `StoreContract.rows`."""
+        return DuckDBRows(store._file.path)
+
     def reopened(self, store, stamp) -> Store:
         """See `StoreContract.reopened`."""
         return DuckDBStore(store.slug, store._file.path, stamp)
@@ -68,7 +73,7 @@ class TestFile:
             assert np.array(row[5], np.float32).tobytes() == given.vectors[chunk.chunk_id].tobytes()
         assert raw(path, "SELECT document_id, n_chunks, n_entries, fencing_token FROM documents") == [("a", 2, 2, 3)]
         assert raw(path, "SELECT count(*) FROM entries") == [(2,)]
-        assert raw(path, "FROM store_meta") == [(1, "hash", "1", 64)]
+        assert raw(path, "FROM store_meta") == [(2, "hash", "1", 64)]
 
     def test_kept_rows_keep_vector_and_token(self, store, path):
         """A kept chunk's vector is the very one written first, even when its place changed."""

@@ -22,6 +22,7 @@ from resources.store.opensearch.index import vector_name
 from resources.store.opensearch.opensearch_store import OpenSearchStore
 from resources.store.store import (
     Removal,
+    RowFault,
     Store,
     StoreChangedError,
     StoreConfigError,
@@ -45,6 +46,7 @@ from tests.store.opensearch_server import (
     refused_items,
 )
 from tests.store.opensearch_writer_process import write_for_ever
+from tests.store.raw_rows import OpenSearchRows, RawRows
 from tests.store.writer_process import N_DOCUMENTS, texts_at
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -83,6 +85,14 @@ class TestOpenSearchStore(StoreContract):
         """See `StoreContract.store`."""
         return server.store()
 
+    @pytest.fixture(autouse=True)
+    def _remember(self, server):
+        self._server = server
+
+    def rows(self, store) -> RawRows:
+        """See `StoreContract.rows`."""
+        return OpenSearchRows(self._server, store)
+
     def reopened(self, store, stamp) -> Store:
         """See `StoreContract.reopened`."""
         return OpenSearchStore(store.slug, stamp, store._config)
@@ -105,7 +115,7 @@ class TestRows:
         assert len(server.rows(store, "entry")) == 2
         [mapping] = server.ask("GET", f"/{prefix}-test/_mapping").values()
         meta = mapping["mappings"]["_meta"]
-        assert (meta["format_version"], meta["store"], meta["embedder"]["name"]) == (1, "test", "hash")
+        assert (meta["format_version"], meta["store"], meta["embedder"]["name"]) == (2, "test", "hash")
         assert mapping["mappings"]["dynamic"] == "strict"
 
     def test_kept_chunks_keep_their_vector(self, store, server):
@@ -249,7 +259,7 @@ class TestRows:
 
 class TestGenerations:
     def test_death_between_rows_and_head(self, store, server):
-        """Readers keep the old document whole; the next write removes what was left."""
+        """Readers keep the old document whole; what was left is named, and removed by the next write."""
         store.write([build("a", ["one", "two"])])
         server.proxy.inject(cut_before(), bulk_of("head"))
         with pytest.raises(StoreUnavailableError):
@@ -257,6 +267,7 @@ class TestGenerations:
         assert len(server.rows(store, "chunk")) == 3
         assert texts_of(store, "a") == ["one", "two"]
         assert [h.n_chunks for h in store.held_documents()] == [2]
+        assert store.held_contents(["a"])["a"].faults == {RowFault.UNSEEN: 2}
         assert store.held_chunks(["a"])["a"] == {c.chunk_id for c in build("a", ["one", "two"]).chunks}
         store.write([build("a", ["one", "two"], token=3)])
         assert sorted(row["text"] for row in server.rows(store, "chunk")) == ["one", "two"]
@@ -268,6 +279,7 @@ class TestGenerations:
             store.write([build("a", ["one"], token=2)])
         assert store.held_documents() == []
         assert search(store, "one") == []
+        assert (store.held_ids(), store.held_contents(["a"])["a"].faults) == (["a"], {RowFault.UNSEEN: 2})
         store.remove([Removal("a", 2)])
         assert [row["kind"] for row in server.rows(store)] == ["head"]
 
@@ -314,6 +326,17 @@ class TestGenerations:
         assert texts_of(store, "a") == ["new"]
         store.write([build("a", ["new"], token=10)])
         assert [row["text"] for row in server.rows(store, "chunk")] == ["new"]
+
+    def test_late_rows_of_a_refused_writer_are_named(self, store, server):
+        """Rows that arrive after a newer claim has cleaned up are seen by nobody, named, and gone after a rewrite."""
+        store.write([build("a", ["one"])])
+        overtake = before(lambda: server.store().write([build("a", ["new"], token=9)]))
+        server.proxy.inject(overtake, bulk_of("chunk"))
+        assert store.write([build("a", ["late"], token=2)])[0].fenced
+        assert texts_of(store, "a") == ["new"]
+        assert store.held_contents(["a"])["a"].faults == {RowFault.UNSEEN: 2}
+        store.write([msgspec.structs.replace(build("a", ["new"], token=10), rewrite=True)])
+        assert store.held_contents(["a"])["a"].faults == {}
 
     def test_earlier_writer_in_between(self, store, server):
         """A writer that meets an earlier claim's head begins again and wins, and leaves no row of its first try."""

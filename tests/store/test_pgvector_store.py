@@ -32,6 +32,7 @@ from resources.store.store import (
 from tests.store.contract import StoreContract, build, search, texts_of
 from tests.store.pgvector_server import STAMP, running_server
 from tests.store.pgvector_writer_process import write_for_ever
+from tests.store.raw_rows import PgvectorRows, RawRows
 from tests.store.writer_process import N_DOCUMENTS, texts_at
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -72,6 +73,14 @@ class TestPgvectorStore(StoreContract):
         """See `StoreContract.store`."""
         return server.store(schema)
 
+    @pytest.fixture(autouse=True)
+    def _remember(self, raw):
+        self._raw = raw
+
+    def rows(self, store) -> RawRows:
+        """See `StoreContract.rows`."""
+        return PgvectorRows(self._raw)
+
     def reopened(self, store, stamp) -> Store:
         """See `StoreContract.reopened`."""
         return PgvectorStore(store.slug, stamp, store._database._config)
@@ -92,7 +101,7 @@ class TestRows:
         assert raw("SELECT document_id, n_chunks, n_entries, fencing_token FROM {documents}") == [("a", 2, 2, 3)]
         assert raw("SELECT count(*) FROM {entries}") == [(2,)]
         assert raw("SELECT * FROM {fences}") == [("a", 3)]
-        assert raw("SELECT * FROM {meta}") == [(True, 1, "hash", "1", 64)]
+        assert raw("SELECT * FROM {meta}") == [(True, 2, "hash", "1", 64)]
 
     def test_kept_rows_keep_vector_and_token(self, store, raw):
         """A kept chunk's vector is the very one written first, even when its place changed."""

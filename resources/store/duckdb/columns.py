@@ -11,25 +11,28 @@ import numpy as np
 from nanoarrow.c_array import CArray
 
 from resources.embedder.embedder import Vectors
-from resources.store.document_changes import PlacedChunk, PlacedEntry, RowId
+from resources.store.content import row_checksum
+from resources.store.document_changes import DocumentRow, PlacedChunk, PlacedEntry, RowId
 from resources.store.store import DocumentBuild, Removal
 
 
 def documents_table(builds: Sequence[DocumentBuild]) -> na.Array:
     """The documents' own rows."""
+    rows = [DocumentRow.of(build) for build in builds]
     return _table(
         {
-            "document_id": _strings(build.document_id for build in builds),
-            "org_id": _strings(build.org_id for build in builds),
-            "source": _strings(build.source for build in builds),
-            "source_uri": _strings(build.source_uri for build in builds),
-            "title": _strings(build.title for build in builds),
-            "fencing_token": _numbers(build.fencing_token for build in builds),
-            "chunkset_hash": _strings(build.chunkset_hash for build in builds),
-            "n_chunks": _numbers(len(build.chunks) for build in builds),
-            "n_entries": _numbers(len(build.entries) for build in builds),
+            "document_id": _strings(row.document_id for row in rows),
+            "org_id": _strings(row.org_id for row in rows),
+            "source": _strings(row.source for row in rows),
+            "source_uri": _strings(row.source_uri for row in rows),
+            "title": _strings(row.title for row in rows),
+            "fencing_token": _numbers(row.fencing_token for row in rows),
+            "chunkset_hash": _strings(row.chunkset_hash for row in rows),
+            "n_chunks": _numbers(row.n_chunks for row in rows),
+            "n_entries": _numbers(row.n_entries for row in rows),
+            "checksum": _strings(row_checksum(row) for row in rows),
         },
-        len(builds),
+        len(rows),
     )
 
 
@@ -44,12 +47,13 @@ def removals_table(removals: Sequence[Removal]) -> na.Array:
     )
 
 
-def chunks_table(placed: Sequence[PlacedChunk], vectors: Vectors) -> na.Array:
-    """Whole rows of new chunks; `vectors` has one row each."""
+def chunks_table(placed: Sequence[PlacedChunk], vectors: Vectors, checksums: Sequence[str]) -> na.Array:
+    """Whole rows of new chunks; `vectors` and `checksums` have one row each."""
     columns = _placed_columns(placed)
     columns["text"] = _strings(row.chunk.text for row in placed)
     columns["fencing_token"] = _numbers(row.build.fencing_token for row in placed)
     columns["vector"] = _vectors(vectors)
+    columns["checksum"] = _strings(checksums)
     return _table(columns, len(placed))
 
 

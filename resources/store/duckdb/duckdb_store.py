@@ -4,15 +4,18 @@ Many processes use the file in turn, behind a lock beside it. A call is one tran
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
+import numpy as np
 
 from resources.artifact_store.artifact import Place
 from resources.embedder.embedder import EmbedderStamp, Vectors
 from resources.store import store_rules
+from resources.store.content import chunk_checksums, contents_of_rows
 from resources.store.document_changes import (
     Changes,
     DocumentRow,
@@ -23,9 +26,11 @@ from resources.store.document_changes import (
 )
 from resources.store.duckdb import columns, queries
 from resources.store.duckdb.duckdb_file import DuckDBFile, Session
+from resources.store.storable_texts import storable_build
 from resources.store.store import (
     BuildResult,
     DocumentBuild,
+    HeldContent,
     HeldDocument,
     Hit,
     Removal,
@@ -73,13 +78,14 @@ class DuckDBStore(Store):
         store_rules.check_builds(builds)
         if not builds:
             return []
-        with self._file.writing() as session:
+        builds = [storable_build(build) for build in builds]
+        with self._writing() as session:
             if not self._holds_our_vectors(session):
                 self._adopt_embedder(session)
             changes = changes_between(_read_held(session, builds), builds)
             if not changes.is_empty():
                 vectors = store_rules.vectors_of(self.slug, self.stamp, changes.new_chunks)
-                _apply(session, changes, vectors)
+                _apply(session, changes, vectors, self.stamp)
         return changes.results
 
     def remove(self, removals: Sequence[Removal]) -> list[BuildResult]:
@@ -87,8 +93,7 @@ class DuckDBStore(Store):
         if not removals:
             return []
         store_rules.refuse_twice(removal.document_id for removal in removals)
-        with self._file.writing() as session:
-            self._check_version(session)
+        with self._writing() as session:
             document_ids = [removal.document_id for removal in removals]
             n_chunks = Counter(row[0] for row in session.rows(queries.SELECT_HELD_CHUNKS, _ids(document_ids)))
             to_apply, results = removals_allowed(_read_fences(session, document_ids), n_chunks, removals)
@@ -125,9 +130,43 @@ class DuckDBStore(Store):
             rows = session.rows(queries.SELECT_HELD_DOCUMENTS, {"after": after, "limit": limit})
         return [HeldDocument(*row) for row in rows]
 
+    def held_contents(self, document_ids: Sequence[str]) -> dict[str, HeldContent]:
+        """See `Store.held_contents`."""
+        with self._file.reading() as session:
+            if session is None or not self._holds_our_vectors(session):
+                return {}
+            older = self._version_of(session) < queries.SCHEMA_VERSION
+            return _read_contents(session, document_ids, self.stamp, queries.without_checksum if older else str)
+
+    def held_ids(self, after: str = "", limit: int = 10_000) -> list[str]:
+        """See `Store.held_ids`."""
+        with self._file.reading() as session:
+            if session is None:
+                return []
+            self._check_version(session)
+            return [row[0] for row in session.rows(queries.SELECT_HELD_IDS, {"after": after, "limit": limit})]
+
     def drop(self) -> None:
         """See `Store.drop`."""
         self._file.delete()
+
+    @contextmanager
+    def _writing(self) -> Iterator[Session]:
+        """A transaction in a file of today's version; an older one is brought up in a transaction before."""
+        with self._file.writing() as session:
+            if self._version_of(session) == queries.SCHEMA_VERSION:
+                yield session
+                return
+            for statement in queries.ADD_CHECKSUMS:
+                session.rows(statement)
+            session.rows(queries.UPDATE_VERSION, {"schema_version": queries.SCHEMA_VERSION})
+        with self._file.writing() as session:
+            yield session
+
+    def _version_of(self, session: Session) -> int:
+        self._check_version(session)
+        version: int = session.rows(queries.SELECT_META)[0][0]
+        return version
 
     def _check_version(self, session: Session) -> EmbedderStamp | None:
         """Refuse a file of a newer program; tell whose vectors it holds, None before the first write."""
@@ -198,7 +237,27 @@ def _read_held(session: Session, builds: Sequence[DocumentBuild]) -> Held:
     )
 
 
-def _apply(session: Session, changes: Changes, vectors: Vectors) -> None:
+def _read_contents(
+    session: Session, document_ids: Sequence[str], stamp: EmbedderStamp, adapted: Callable[[str], str]
+) -> dict[str, HeldContent]:
+    ids = _ids(document_ids)
+    return contents_of_rows(
+        stamp,
+        session.rows(adapted(queries.SELECT_CONTENT_DOCUMENTS), ids),
+        (
+            (document_id, chunk_id, text, token, np.array(vector, np.float32), *rest)
+            for document_id, chunk_id, text, token, vector, *rest in session.rows(
+                adapted(queries.SELECT_CONTENT_CHUNKS), ids
+            )
+        ),
+        session.rows(queries.SELECT_CONTENT_ENTRIES, ids),
+    )
+
+
+def _apply(session: Session, changes: Changes, vectors: Vectors, stamp: EmbedderStamp) -> None:
+    if changes.rewritten:
+        session.rows(queries.DELETE_CHUNKS_OF_DOCUMENTS, _ids(changes.rewritten))
+        session.rows(queries.DELETE_ENTRIES_OF_DOCUMENTS, _ids(changes.rewritten))
     if changes.gone_chunks:
         session.with_table(queries.DELETE_CHUNKS, "given_ids", columns.ids_table(changes.gone_chunks))
     if changes.gone_entries:
@@ -208,7 +267,9 @@ def _apply(session: Session, changes: Changes, vectors: Vectors) -> None:
             queries.UPDATE_PLACED_CHUNKS, "given_chunks", columns.placed_chunks_table(changes.moved_chunks)
         )
     if changes.new_chunks:
-        session.with_table(queries.INSERT_CHUNKS, "given_chunks", columns.chunks_table(changes.new_chunks, vectors))
+        checksums = chunk_checksums(stamp, changes.new_chunks, vectors)
+        rows = columns.chunks_table(changes.new_chunks, vectors, checksums)
+        session.with_table(queries.INSERT_CHUNKS, "given_chunks", rows)
     if changes.new_entries:
         session.with_table(queries.INSERT_ENTRIES, "given_entries", columns.entries_table(changes.new_entries))
     if changes.documents:

@@ -8,7 +8,8 @@ No table has a key or an index: they make inserts several times slower and files
 already makes every reader and writer see whole transactions only.
 """
 
-SCHEMA_VERSION = 1
+# The second version added the checksums; the first is brought up by the first write.
+SCHEMA_VERSION = 2
 
 # The shape of a store's file, made once.
 CREATE_TABLES = (
@@ -30,7 +31,8 @@ CREATE TABLE documents (
     fencing_token BIGINT NOT NULL,
     chunkset_hash VARCHAR NOT NULL,
     n_chunks INTEGER NOT NULL,
-    n_entries INTEGER NOT NULL
+    n_entries INTEGER NOT NULL,
+    checksum VARCHAR
 )
 """,
     """
@@ -71,7 +73,8 @@ CREATE OR REPLACE TABLE chunks (
     first_row INTEGER,
     last_row INTEGER,
     fencing_token BIGINT NOT NULL,
-    vector FLOAT[{dimension}] NOT NULL
+    vector FLOAT[{dimension}] NOT NULL,
+    checksum VARCHAR
 )
 """
 
@@ -81,6 +84,10 @@ SELECT_META = "SELECT schema_version, embedder_name, embedder_version, dimension
 # Record version and embedder; there is one row.
 DELETE_META = "DELETE FROM store_meta"
 INSERT_META = "INSERT INTO store_meta VALUES ($schema_version, $name, $version, $dimension)"
+
+# What the second version added. Older rows have no checksum: nobody knows whether they are as they were written.
+ADD_CHECKSUMS = ("ALTER TABLE documents ADD COLUMN checksum VARCHAR", "ALTER TABLE chunks ADD COLUMN checksum VARCHAR")
+UPDATE_VERSION = "UPDATE store_meta SET schema_version = $schema_version"
 
 # Whether the store holds any vector at all.
 HAS_CHUNKS = "SELECT EXISTS (SELECT 1 FROM chunks)"
@@ -183,6 +190,33 @@ LEFT JOIN chunk_counts USING (document_id)
 LEFT JOIN entry_counts USING (document_id)
 ORDER BY page.document_id
 """
+
+# All rows of some documents, whole. Tables of the first version have no checksums: see `without_checksum`.
+SELECT_CONTENT_DOCUMENTS = """
+SELECT document_id, org_id, source, source_uri, title, fencing_token, chunkset_hash, n_chunks, n_entries, checksum
+FROM documents WHERE document_id IN (SELECT unnest($document_ids))
+"""
+SELECT_CONTENT_CHUNKS = """
+SELECT document_id, chunk_id, text, fencing_token, vector, checksum, org_id, source, ordinal,
+       start_char, end_char, headings, page, last_page, sheet, first_row, last_row
+FROM chunks WHERE document_id IN (SELECT unnest($document_ids))
+"""
+SELECT_CONTENT_ENTRIES = """
+SELECT document_id, entry_id, chunk_id, kind, text
+FROM entries WHERE document_id IN (SELECT unnest($document_ids))
+"""
+
+# A page of the documents that any row names.
+SELECT_HELD_IDS = """
+SELECT document_id FROM (
+    SELECT document_id FROM documents UNION SELECT document_id FROM chunks UNION SELECT document_id FROM entries
+) WHERE document_id > $after ORDER BY document_id LIMIT $limit
+"""
+
+
+def without_checksum(query: str) -> str:
+    """The query for tables that have no checksums."""
+    return query.replace("checksum", "NULL")
 
 
 def with_dimension(query: str, dimension: int) -> str:

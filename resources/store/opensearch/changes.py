@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from resources.embedder.embedder import EmbedderStamp, Vectors
+from resources.embedder.embedder import EmbedderStamp
 from resources.store.document_changes import PlacedChunk
-from resources.store.opensearch.held import Held, read_vectors
+from resources.store.opensearch.held import Held, KeptVector, read_vectors
 from resources.store.opensearch.index import StoreIndex
 from resources.store.opensearch.rows import Head, head_of, new_generation, row_actions
 from resources.store.opensearch.writer import Change
@@ -49,7 +49,7 @@ def result_of(build: DocumentBuild, document: Held) -> BuildResult:
     if document.is_fenced(build.fencing_token):
         return BuildResult(build.document_id, fenced=True, held_token=document.newest_token())
     wanted = {chunk.chunk_id for chunk in build.chunks}
-    n_kept = len(wanted & document.chunks)
+    n_kept = 0 if build.rewrite else len(wanted & document.chunks)
     return BuildResult(
         build.document_id, n_written=len(wanted) - n_kept, n_kept=n_kept, n_removed=len(document.chunks - wanted)
     )
@@ -65,7 +65,7 @@ def result_of_removal(removal: Removal, document: Held) -> BuildResult:
 def _head_that_keeps_rows(build: DocumentBuild, document: Held, stamp: EmbedderStamp) -> Head | None:
     """The new head if the rows can stay as they are; None if they cannot."""
     old = document.head
-    if old is None or old.removed or not document.is_whole():
+    if build.rewrite or old is None or old.removed or not document.is_whole():
         return None
     head = head_of(build, old.generation, stamp)
     return head if (head.rows_hash, head.embedder) == (old.rows_hash, old.embedder) else None
@@ -85,7 +85,7 @@ def _rewrites(
         for ordinal, chunk in enumerate(build.chunks)
         if (build.document_id, chunk.chunk_id) not in kept
     ]
-    vectors = kept | {
+    vectors = {key: found.vector for key, found in kept.items()} | {
         (placed.build.document_id, placed.chunk.chunk_id): vector
         for placed, vector in zip(new, vectors_of(index.cluster.store, stamp, new), strict=True)
     }
@@ -93,11 +93,16 @@ def _rewrites(
     for build in builds:
         generation = new_generation()
         own = {chunk.chunk_id: vectors[build.document_id, chunk.chunk_id] for chunk in build.chunks}
+        unsound = {
+            chunk.chunk_id: found.checksum
+            for chunk in build.chunks
+            if (found := kept.get((build.document_id, chunk.chunk_id))) is not None and not found.is_sound
+        }
         changes.append(
             Change(
                 head_of(build, generation, stamp),
                 held[build.document_id],
-                list(row_actions(build, generation, stamp, own)),
+                list(row_actions(build, generation, stamp, own, unsound)),
                 dead.get(build.document_id, frozenset()),
             )
         )
@@ -106,11 +111,11 @@ def _rewrites(
 
 def _kept_vectors(
     index: StoreIndex, stamp: EmbedderStamp, builds: Sequence[DocumentBuild], held: Mapping[str, Held]
-) -> dict[tuple[str, str], Vectors]:
+) -> dict[tuple[str, str], KeptVector]:
     generations = [
         document.head.generation
         for build in builds
         for document in [held[build.document_id]]
-        if document.head and any(chunk.chunk_id in document.chunks for chunk in build.chunks)
+        if document.head and not build.rewrite and any(chunk.chunk_id in document.chunks for chunk in build.chunks)
     ]
     return read_vectors(index, generations, stamp)

@@ -3,14 +3,16 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import msgspec
 
 from resources.embedder.embedder import EmbedderStamp, Vectors
+from resources.store.content import chunk_checksum
 from resources.store.opensearch.index import StoreIndex, embedder_key, vector_name
 from resources.store.opensearch.queries import chosen, terms
 from resources.store.opensearch.rows import Head, Version, row_key, vector_of
-from resources.store.opensearch.snapshot import Snapshot, snapshot
+from resources.store.opensearch.snapshot import Row, Snapshot, snapshot
 
 _FIELDS = ("document_id", "kind", "chunk_id", "generation", "embedder")
 _DOCUMENTS_A_SEARCH = 1_000
@@ -44,6 +46,17 @@ class Held:
             self.head.n_chunks,
             self.head.n_entries,
         )
+
+
+class KeptVector(NamedTuple):
+    """A vector that goes into a new row, and the checksum of the row it comes from.
+
+    Where it does not fit that, the new row gets the same: a new checksum would vouch for a damaged vector.
+    """
+
+    vector: Vectors
+    is_sound: bool
+    checksum: str | None
 
 
 def read_held(index: StoreIndex, document_ids: Sequence[str], stamp: EmbedderStamp) -> dict[str, Held]:
@@ -85,17 +98,23 @@ def have_moved(index: StoreIndex, held: Mapping[str, Held]) -> bool:
 
 def read_vectors(
     index: StoreIndex, generations: Collection[str], stamp: EmbedderStamp
-) -> dict[tuple[str, str], Vectors]:
+) -> dict[tuple[str, str], KeptVector]:
     """The vectors of some generations' chunks, by document and chunk id."""
     if not generations:
         return {}
     name = vector_name(stamp)
     query = chosen(terms(kind="chunk", generation=sorted(generations), embedder=embedder_key(stamp)))
+    fields = ("document_id", "chunk_id", "text", "fencing_token", "checksum", name)
     with snapshot(index.cluster, index.name) as view:
-        return {
-            (row["document_id"], row["chunk_id"]): vector_of(row, name, stamp.dimension)
-            for row in view.all_rows(query, ("document_id", "chunk_id", name))
-        }
+        return {(row["document_id"], row["chunk_id"]): _kept(row, stamp) for row in view.all_rows(query, fields)}
+
+
+def _kept(row: Row, stamp: EmbedderStamp) -> KeptVector:
+    vector = vector_of(row, vector_name(stamp), stamp.dimension)
+    is_sound = row.get("checksum") == chunk_checksum(
+        stamp, row["document_id"], row["chunk_id"], row["text"], row["fencing_token"], vector
+    )
+    return KeptVector(vector, is_sound, row.get("checksum"))
 
 
 def _read_once(index: StoreIndex, document_ids: Sequence[str], stamp: EmbedderStamp) -> dict[str, Held]:

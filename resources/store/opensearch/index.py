@@ -12,7 +12,8 @@ from resources.store.opensearch.cluster import Cluster
 from resources.store.store import StoreCorruptError
 from resources.store.store_rules import check_format
 
-FORMAT_VERSION = 1
+# The second version added the checksums; the first is brought up by the first write.
+FORMAT_VERSION = 2
 
 _TEXT = {"type": "text", "index": False}
 _KEYWORD = {"type": "keyword"}
@@ -29,6 +30,8 @@ _PROPERTIES: dict[str, Any] = {
     "source": _KEYWORD,
     "generation": _KEYWORD,
     "fencing_token": {"type": "long"},
+    # Of heads and chunks.
+    "checksum": _KEPT,
     # Heads.
     "source_uri": _KEPT,
     "title": _TEXT,
@@ -111,6 +114,14 @@ class StoreIndex:
         """Make an index without vectors the embedder's. The heads of removed documents stay, with their tokens."""
         adopted = msgspec.structs.replace(meta, embedder=stamp)
         body = {"_meta": msgspec.to_builtins(adopted), "properties": vector_field(stamp)}
+        self.cluster.ask(lambda driver: driver.indices.put_mapping(index=self.name, body=body))
+
+    def bring_up(self, meta: IndexMeta) -> None:
+        """Give an index of an older version what it lacks. Of its rows nobody knows whether they are as written."""
+        body = {
+            "_meta": msgspec.to_builtins(msgspec.structs.replace(meta, format_version=FORMAT_VERSION)),
+            "properties": {"checksum": _PROPERTIES["checksum"]},
+        }
         self.cluster.ask(lambda driver: driver.indices.put_mapping(index=self.name, body=body))
 
     def refresh(self) -> None:

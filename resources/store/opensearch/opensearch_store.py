@@ -14,8 +14,9 @@ from resources.embedder.embedder import EmbedderStamp, Vectors
 from resources.store.opensearch.address import OpenSearchConfig, check_config, index_name
 from resources.store.opensearch.changes import Dead, Plan, changes_for, result_of, result_of_removal
 from resources.store.opensearch.cluster import Cluster
+from resources.store.opensearch.contents import held_ids_after, read_contents
 from resources.store.opensearch.held import Held, have_moved, read_held
-from resources.store.opensearch.index import IndexMeta, StoreIndex, embedder_key
+from resources.store.opensearch.index import FORMAT_VERSION, IndexMeta, StoreIndex, embedder_key
 from resources.store.opensearch.nearest import LARGEST_K
 from resources.store.opensearch.queries import chosen, terms
 from resources.store.opensearch.rows import tombstone_of
@@ -26,6 +27,7 @@ from resources.store.storable_texts import storable_build
 from resources.store.store import (
     BuildResult,
     DocumentBuild,
+    HeldContent,
     HeldDocument,
     Hit,
     Removal,
@@ -152,6 +154,23 @@ class OpenSearchStore(Store):
                     break
         return held
 
+    def held_contents(self, document_ids: Sequence[str]) -> dict[str, HeldContent]:
+        """See `Store.held_contents`."""
+        meta = self._index.meta()
+        if not document_ids or meta is None or not self._holds_our_vectors(meta):
+            return {}
+        self._index.refresh()
+        with snapshot(self._index.cluster, self._index.name) as view:
+            return read_contents(view, document_ids, self.stamp)
+
+    def held_ids(self, after: str = "", limit: int = 10_000) -> list[str]:
+        """See `Store.held_ids`."""
+        if self._index.meta() is None:
+            return []
+        self._index.refresh()
+        with snapshot(self._index.cluster, self._index.name) as view:
+            return held_ids_after(view, after, limit)
+
     def drop(self) -> None:
         """See `Store.drop`. A legacy index is left alone."""
         if self._index.meta() is not None:
@@ -199,6 +218,8 @@ class OpenSearchStore(Store):
             meta = self._index.meta()
             if meta is None:
                 self._index.create(self.stamp)
+            elif meta.format_version < FORMAT_VERSION:
+                self._index.bring_up(meta)
             elif is_ready(meta):
                 return meta
             else:

@@ -9,6 +9,7 @@ import numpy as np
 
 from resources.artifact_store.artifact import Entry, short_hash
 from resources.embedder.embedder import EmbedderStamp, Vectors
+from resources.store.content import chunk_checksum, row_checksum
 from resources.store.opensearch.cluster import Action, encoded
 from resources.store.opensearch.index import embedder_key, vector_name
 from resources.store.store import DocumentBuild, Removal
@@ -18,7 +19,8 @@ class Head(msgspec.Struct, frozen=True):
     """A document's own row: the one thing that says which rows are the document.
 
     `generation` names the rows of one write; rows of another one are nobody's. A removed document keeps its head, and
-    with it the token that refuses late writers. `rows_hash` is over all that chunks and entries say.
+    with it the token that refuses late writers. `rows_hash` is over all that chunks and entries say, `checksum` over
+    the head's other fields.
     """
 
     document_id: str
@@ -34,6 +36,11 @@ class Head(msgspec.Struct, frozen=True):
     rows_hash: str = ""
     n_chunks: int = 0
     n_entries: int = 0
+    checksum: str = ""
+
+    def checked(self) -> "Head":
+        """The head with the checksum it should have."""
+        return msgspec.structs.replace(self, checksum=row_checksum(msgspec.structs.astuple(self)[:-1]))
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -68,12 +75,12 @@ def head_of(build: DocumentBuild, generation: str, stamp: EmbedderStamp) -> Head
         rows_hash=_rows_hash(build),
         n_chunks=len(build.chunks),
         n_entries=len(_entries(build)),
-    )
+    ).checked()
 
 
 def tombstone_of(removal: Removal) -> Head:
     """The head of a document that was removed."""
-    return Head(document_id=removal.document_id, fencing_token=removal.fencing_token, removed=True)
+    return Head(document_id=removal.document_id, fencing_token=removal.fencing_token, removed=True).checked()
 
 
 def head_action(head: Head, seen: Version | None) -> Action:
@@ -87,9 +94,21 @@ def head_action(head: Head, seen: Version | None) -> Action:
 
 
 def row_actions(
-    build: DocumentBuild, generation: str, stamp: EmbedderStamp, vectors: Mapping[str, Vectors]
+    build: DocumentBuild,
+    generation: str,
+    stamp: EmbedderStamp,
+    vectors: Mapping[str, Vectors],
+    unsound: Mapping[str, str | None],
 ) -> Iterator[Action]:
-    """Write every chunk and entry of a document. `vectors` holds each chunk's."""
+    """Write every chunk and entry of a document.
+
+    Args:
+        build: the document.
+        generation: the name of this write.
+        stamp: whose vectors they are.
+        vectors: each chunk's, by chunk id.
+        unsound: the checksums, or None, that chunks keep whose vector nobody can vouch for.
+    """
     base = {
         "document_id": build.document_id,
         "org_id": build.org_id,
@@ -101,6 +120,12 @@ def row_actions(
         vector = vectors[chunk.chunk_id]
         row = base | {"kind": "chunk", "chunk_id": chunk.chunk_id, "ordinal": ordinal, "text": chunk.text}
         row |= {"place": chunk.place, "embedder": embedder_key(stamp), "is_zero": not vector.any()}
+        if chunk.chunk_id in unsound:
+            row["checksum"] = unsound[chunk.chunk_id]
+        else:
+            row["checksum"] = chunk_checksum(
+                stamp, build.document_id, chunk.chunk_id, chunk.text, build.fencing_token, vector
+            )
         if vector.any():
             row[vector_name(stamp)] = vector.tolist()
         yield _row_action(build.document_id, generation, chunk.chunk_id, row)

@@ -13,6 +13,7 @@ import msgspec
 
 from resources.artifact_store.artifact import Place
 from resources.embedder.embedder import EmbedderStamp, Vectors
+from resources.store.content import contents_of_rows
 from resources.store.document_changes import (
     Changes,
     DocumentRow,
@@ -25,12 +26,13 @@ from resources.store.document_changes import (
 from resources.store.pgvector import queries, rows
 from resources.store.pgvector.address import PgvectorConfig, check_config
 from resources.store.pgvector.database import PgvectorDatabase, Session
-from resources.store.pgvector.schema import adopt_embedder, create_tables, recorded_embedder
+from resources.store.pgvector.schema import adopt_embedder, create_tables, is_up_to_date, recorded_embedder
 from resources.store.pgvector.tables import Tables
 from resources.store.storable_texts import storable_build
 from resources.store.store import (
     BuildResult,
     DocumentBuild,
+    HeldContent,
     HeldDocument,
     Hit,
     Removal,
@@ -83,7 +85,7 @@ class PgvectorStore(Store):
         with self._writing(self._holds_our_vectors) as session:
             changes = changes_between(_read_held(session, builds), builds)
             if not changes.is_empty():
-                _apply(session, changes, vectors_of(self.slug, self.stamp, changes.new_chunks))
+                _apply(session, changes, vectors_of(self.slug, self.stamp, changes.new_chunks), self.stamp)
         return changes.results
 
     def remove(self, removals: Sequence[Removal]) -> list[BuildResult]:
@@ -135,6 +137,21 @@ class PgvectorStore(Store):
             found = session.rows(queries.SELECT_HELD_DOCUMENTS, {"after": after, "limit": limit})
         return [HeldDocument(*row) for row in found]
 
+    def held_contents(self, document_ids: Sequence[str]) -> dict[str, HeldContent]:
+        """See `Store.held_contents`."""
+        with self._database.reading() as session:
+            if session is None or not self._holds_our_vectors(session):
+                return {}
+            return _read_contents(session, document_ids, self.stamp)
+
+    def held_ids(self, after: str = "", limit: int = 10_000) -> list[str]:
+        """See `Store.held_ids`."""
+        with self._database.reading() as session:
+            if session is None:
+                return []
+            recorded_embedder(self.slug, session)
+            return [row[0] for row in session.rows(queries.SELECT_HELD_IDS, {"after": after, "limit": limit})]
+
     def drop(self) -> None:
         """See `Store.drop`."""
         with self._database.preparing() as session:
@@ -145,7 +162,7 @@ class PgvectorStore(Store):
         """A transaction in a store that is ready; what it lacks is made in a transaction before."""
         for _ in range(_ATTEMPTS):
             with self._database.writing() as session:
-                if session is not None and is_ready(session):
+                if session is not None and is_ready(session) and is_up_to_date(session):
                     yield session
                     return
             with self._database.preparing() as session:
@@ -195,7 +212,26 @@ def _read_held(session: Session, builds: Sequence[DocumentBuild]) -> Held:
     )
 
 
-def _apply(session: Session, changes: Changes, vectors: Vectors) -> None:
+def _read_contents(session: Session, document_ids: Sequence[str], stamp: EmbedderStamp) -> dict[str, HeldContent]:
+    ids = _ids(document_ids)
+    checked = is_up_to_date(session)
+    documents = queries.SELECT_CONTENT_DOCUMENTS if checked else queries.SELECT_UNCHECKED_DOCUMENTS
+    chunks = queries.SELECT_CONTENT_CHUNKS if checked else queries.SELECT_UNCHECKED_CHUNKS
+    return contents_of_rows(
+        stamp,
+        session.rows(documents, ids),
+        (
+            (document_id, chunk_id, text, token, rows.sent_vector(vector), *rest)
+            for document_id, chunk_id, text, token, vector, *rest in session.rows(chunks, ids)
+        ),
+        session.rows(queries.SELECT_CONTENT_ENTRIES, ids),
+    )
+
+
+def _apply(session: Session, changes: Changes, vectors: Vectors, stamp: EmbedderStamp) -> None:
+    if changes.rewritten:
+        session.rows(queries.DELETE_CHUNKS_OF_DOCUMENTS, _ids(changes.rewritten))
+        session.rows(queries.DELETE_ENTRIES_OF_DOCUMENTS, _ids(changes.rewritten))
     if changes.gone_chunks:
         session.rows(queries.DELETE_CHUNKS, _row_ids(changes.gone_chunks))
     if changes.gone_entries:
@@ -205,7 +241,7 @@ def _apply(session: Session, changes: Changes, vectors: Vectors) -> None:
             queries.UPDATE_PLACED_CHUNK,
             [(*rows.placement_values(row), row.build.document_id, row.chunk.chunk_id) for row in changes.moved_chunks],
         )
-    session.copy(queries.COPY_CHUNKS, rows.CHUNK_TYPES, rows.chunk_rows(changes.new_chunks, vectors))
+    session.copy(queries.COPY_CHUNKS, rows.CHUNK_TYPES, rows.chunk_rows(changes.new_chunks, vectors, stamp))
     session.copy(queries.COPY_ENTRIES, rows.ENTRY_TYPES, rows.entry_rows(changes.new_entries))
     if changes.documents:
         session.each(queries.UPSERT_DOCUMENT, [rows.document_row(build) for build in changes.documents])

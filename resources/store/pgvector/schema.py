@@ -12,7 +12,7 @@ _LARGEST_DIMENSION_IN_ROWS = 1_536
 
 
 def create_tables(store: str, session: Session, tables: Tables) -> None:
-    """Make what is missing, and hold the tables alone.
+    """Make what is missing, bring up what is of an older version, and hold the tables alone.
 
     Raises:
         StoreConfigError: the database cannot hold every text.
@@ -33,6 +33,15 @@ def create_tables(store: str, session: Session, tables: Tables) -> None:
         session.rows(queries.INSERT_META, {"format_version": queries.FORMAT_VERSION})
     session.rows(queries.FIND_EXTENSION)
     session.rows(queries.HOLD_TABLES_ALONE)
+    if not is_up_to_date(session):
+        for statement in queries.ADD_CHECKSUMS:
+            session.rows(statement)
+        session.rows(queries.UPDATE_VERSION, {"format_version": queries.FORMAT_VERSION})
+
+
+def is_up_to_date(session: Session) -> bool:
+    """Whether the tables have all that is written."""
+    return all(row[0] for row in session.rows(queries.HAS_CHECKSUMS))
 
 
 def recorded_embedder(store: str, session: Session) -> EmbedderStamp | None:
