@@ -13,9 +13,9 @@ import msgspec
 from ingest_assets.engine.building import BuildStage, Built
 from ingest_assets.engine.claims import Batch, Claims, Selection
 from ingest_assets.engine.document_report import DocumentReport, report_of
-from ingest_assets.engine.extraction import Extraction, ExtractionStage, artifact_hash
+from ingest_assets.engine.extraction import Extraction, ExtractionStage
 from ingest_assets.engine.outrunning import touch_store
-from resources.artifact_store.artifact import Artifact
+from resources.artifact_store.artifact import Artifact, artifact_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_state import links as link_states
 from resources.document_state import transitions

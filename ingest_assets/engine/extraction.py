@@ -9,7 +9,7 @@ import msgspec
 
 from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
-from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash, short_hash
+from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_source.document_source import DocumentSource, ReadError
 from resources.document_state.model import DocStatus, Status
@@ -147,9 +147,3 @@ class ExtractionStage:
             entries,
             tuple(outcome.warnings),
         )
-
-
-def artifact_hash(artifact: Artifact) -> str:
-    """Hash of chunk set, places and entries: what a store's content depends on, and no configuration."""
-    places = msgspec.json.encode([chunk.place for chunk in artifact.chunks])
-    return short_hash(artifact.chunkset_hash, artifact.title, places, *(entry.entry_id for entry in artifact.entries))

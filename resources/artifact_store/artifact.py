@@ -7,6 +7,7 @@ the text around it changes, and identical input gives identical bytes.
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 import msgspec
 
@@ -34,12 +35,26 @@ class Piece(msgspec.Struct, frozen=True):
     place: Place
 
 
-class Chunk(msgspec.Struct, frozen=True):
+class Correction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person corrected a chunk: what extraction had made of it, who did it, when, and why if that was said.
+
+    `original_id` is the id extraction gave the chunk; by it the chunk is found again in the next extraction.
+    """
+
+    original_id: str
+    original_text: str
+    by: str
+    at: datetime
+    note: str = ""
+
+
+class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
     """One retrievable stretch of text. Unique in its document by `chunk_id`."""
 
     chunk_id: str
     text: str
     place: Place
+    correction: Correction | None = None
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -54,8 +69,11 @@ class Entry(msgspec.Struct, frozen=True):
     chunk_id: str
 
 
-class Artifact(msgspec.Struct, frozen=True):
-    """The whole outcome of extracting one document."""
+class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The whole outcome of extracting one document, and what people corrected in it.
+
+    `void_corrections` are chunks as they were corrected, whose original the document does not have any more.
+    """
 
     document_id: str
     title: str
@@ -65,6 +83,7 @@ class Artifact(msgspec.Struct, frozen=True):
     chunks: tuple[Chunk, ...]
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...] = ()
+    void_corrections: tuple[Chunk, ...] = ()
 
 
 def short_hash(*parts: str | bytes) -> str:
@@ -83,9 +102,13 @@ def chunks_of(document_id: str, pieces: Iterable[Piece]) -> tuple[Chunk, ...]:
     for piece in pieces:
         occurrence = seen[piece.text]
         seen[piece.text] += 1
-        chunk_id = short_hash(document_id, piece.text, str(occurrence))
-        chunks.append(Chunk(chunk_id, piece.text, piece.place))
+        chunks.append(Chunk(chunk_id(document_id, piece.text, occurrence), piece.text, piece.place))
     return tuple(chunks)
+
+
+def chunk_id(document_id: str, text: str, occurrence: int) -> str:
+    """The id of a chunk: `occurrence` tells chunks of one text apart, and counts from 0."""
+    return short_hash(document_id, text, str(occurrence))
 
 
 def entry_id(document_id: str, chunk_id: str, kind: str, text: str) -> str:
@@ -96,3 +119,14 @@ def entry_id(document_id: str, chunk_id: str, kind: str, text: str) -> str:
 def chunkset_hash(chunks: Sequence[Chunk]) -> str:
     """Hash of the chunk texts and their order alone."""
     return short_hash(*(chunk.text for chunk in chunks))
+
+
+def artifact_hash(artifact: Artifact) -> str:
+    """Hash of chunk set, places and entries: what a store's content depends on, and no configuration.
+
+    The ids of corrected chunks are in it, since they do not follow from the texts.
+    """
+    places = msgspec.json.encode([chunk.place for chunk in artifact.chunks])
+    corrected = [chunk.chunk_id for chunk in artifact.chunks if chunk.correction is not None]
+    entries = [entry.entry_id for entry in artifact.entries]
+    return short_hash(artifact.chunkset_hash, artifact.title, places, *entries, *corrected)

@@ -19,5 +19,5 @@ class Extractor(ABC):
     async def extract(self, document_id: str, chunks: Sequence[Chunk]) -> tuple[Entry, ...]:
         """Extract the entries of one document, in the order of its chunks, each tied to one of them.
 
-        Identical chunks give identical entries.
+        Identical chunks give identical entries; the id of each is what `entry_id` makes of it.
         """
