@@ -43,7 +43,7 @@ def extracted(doc: DocStatus) -> DocStatus:
     return transitions.extracted(
         doc, NOW, parts=parts, content_version=doc.content_version, artifact=long, artifact_hash=long[:32],
         chunkset_hash=long[16:48], title="Quarterly overview", media_type="text/markdown", n_chunks=18, n_entries=40,
-        n_chars=18_000, warnings=(),
+        n_chars=18_000, n_corrections=0, warnings=(),
     )  # fmt: skip
 
 

@@ -106,6 +106,7 @@ def _print_outcome(outcome: Outcome) -> None:
         rows.append(("pending", "", job.n_pending))
     print_table(["outcome", "reason", "#documents"], rows)
     _print_failures([result for result in outcome.results if result.reason is not None])
+    _print_void_corrections([result for result in outcome.results if result.n_void_corrections])
     say(f"\nJob {job.job_id}: {job.status}. {job.n_succeeded} of {job.n_requested} documents succeeded.")
 
 
@@ -120,6 +121,15 @@ def _print_failures(failures: Sequence[DocumentResult]) -> None:
     print_table(["document", "reason", "error", "what to do"], rows)
     if len(failures) > _SHOWN:
         say(f"… and {len(failures) - _SHOWN} more: `ingest status`, or `ingest jobs` with the job's id.")
+
+
+def _print_void_corrections(concerned: Sequence[DocumentResult]) -> None:
+    if not concerned:
+        return
+    say("\nCorrections that are void, since the text they correct is not there any more (`ingest chunks show`):")
+    print_table(["document", "#void"], [(r.filename, r.n_void_corrections) for r in concerned[:_SHOWN]])
+    if len(concerned) > _SHOWN:
+        say(f"… and {len(concerned) - _SHOWN} more: --json, or `ingest jobs --json` with the job's id.")
 
 
 def _exit_code(outcome: Outcome) -> int:

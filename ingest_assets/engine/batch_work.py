@@ -17,6 +17,7 @@ from ingest_assets.engine.extraction import Extraction, ExtractionStage
 from ingest_assets.engine.outrunning import touch_store
 from resources.artifact_store.artifact import Artifact, artifact_hash
 from resources.artifact_store.artifact_store import ArtifactStore
+from resources.artifact_store.corrections import corrections_of, warnings_of
 from resources.document_state import links as link_states
 from resources.document_state import transitions
 from resources.document_state.document_state_store import Change, DocumentStateStore, utc_now
@@ -154,7 +155,8 @@ class BatchWork:
             n_chunks=len(artifact.chunks),
             n_entries=len(artifact.entries),
             n_chars=extraction.n_chars,
-            warnings=artifact.warnings,
+            n_corrections=len(corrections_of(artifact)),
+            warnings=warnings_of(artifact),
             building=self._selection.stores,
         )
 
@@ -251,6 +253,11 @@ class BatchWork:
         else:
             outcome = Outcome.SUCCEEDED
         report = self._report(doc, outcome, seconds=extraction.seconds if extraction else 0.0)
+        if extraction is not None and extraction.artifact is not None:
+            n_void = len(extraction.artifact.void_corrections)
+            report = msgspec.structs.replace(
+                report, result=msgspec.structs.replace(report.result, n_void_corrections=n_void)
+            )
         return msgspec.structs.replace(report, extracted=extracted, built=built, failed=failed)
 
     async def _remove(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:

@@ -11,6 +11,7 @@ from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
 from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash
 from resources.artifact_store.artifact_store import ArtifactStore
+from resources.artifact_store.corrections import carried_over, with_lost_corrections
 from resources.document_source.document_source import DocumentSource, ReadError
 from resources.document_state.model import DocStatus, Status
 from resources.document_state.reasons import Reason
@@ -88,8 +89,12 @@ class ExtractionStage:
         """
         if begun.parsed is not None:
             await begun.parsed
+        previous = await self._corrected_before(begun)
         for document_id, outcome in begun.outcomes:
-            await self._finish(begun.extractions[document_id], outcome)
+            extraction = begun.extractions[document_id]
+            await self._finish(extraction, outcome)
+            if extraction.artifact is not None:
+                extraction.artifact = _with_corrections(extraction.doc, extraction.artifact, previous)
         done = [begun.extractions[doc.document_id] for doc in begun.docs]
         fresh = [extraction for extraction in done if extraction.artifact is not None]
         # In a thread: a bucket is waited for while the group before is reported.
@@ -99,6 +104,12 @@ class ExtractionStage:
         for extraction, key in zip(fresh, keys, strict=True):
             extraction.artifact_key = key
         return done
+
+    async def _corrected_before(self, begun: "BegunExtraction") -> dict[str, Artifact]:
+        """The artifacts, by key, whose corrections go over to the next ones."""
+        docs = [begun.extractions[document_id].doc for document_id, _ in begun.outcomes]
+        keys = [doc.artifact for doc in docs if _n_corrections(doc) and doc.artifact]
+        return await asyncio.to_thread(self._artifacts.get_many, keys) if keys else {}
 
     def _parse(self, begun: "BegunExtraction", force: bool) -> None:
         begun.outcomes.extend(self._pool.parse_many(self._read(begun.docs, begun.extractions, force=force)))
@@ -147,3 +158,23 @@ class ExtractionStage:
             entries,
             tuple(outcome.warnings),
         )
+
+
+def _n_corrections(doc: DocStatus) -> int:
+    return 0 if doc.corrections is None else doc.corrections.n
+
+
+def _with_corrections(doc: DocStatus, artifact: Artifact, previous: Mapping[str, Artifact]) -> Artifact:
+    """What was extracted, with the corrections people made to what was extracted before."""
+    n = _n_corrections(doc)
+    if not n:
+        return artifact
+    if doc.artifact not in previous:
+        _logger.warning("Document '%s': %d corrections were lost with their artifact.", doc.document_id, n)
+        return with_lost_corrections(artifact, n)
+    carried = carried_over(artifact, previous[doc.artifact])
+    if carried.void_corrections:
+        _logger.warning(
+            "Document '%s': %d of %d corrections are void.", doc.document_id, len(carried.void_corrections), n
+        )
+    return carried

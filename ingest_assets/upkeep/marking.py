@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from ingest_assets.upkeep.staleness import Configured, is_at_configuration, is_mismarked
+from ingest_assets.upkeep.staleness import Configured, held_at_configuration, is_mismarked
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.label import label_of, read_label
 from resources.document_state.model import DocStatus, LinkState
@@ -53,15 +53,7 @@ async def _mark_chunk(state: DocumentStateStore, docs: list[DocStatus], configur
         if doc.claim is not None:
             result.n_busy += 1
             continue
-        marked = configuration_compared(
-            doc,
-            {
-                slug: is_at_configuration(doc, slug, configured)
-                for slug in doc.due_in
-                if _is_held(doc, slug, configured)
-            },
-            now,
-        )
+        marked = configuration_compared(doc, held_at_configuration(doc, configured), now)
         # The same record: its label was written by an earlier version, and is renewed by writing it.
         if marked is not doc or not is_mismarked(read_label(label_of(doc)), configured):
             changes.append((marked, doc))
@@ -70,10 +62,6 @@ async def _mark_chunk(state: DocumentStateStore, docs: list[DocStatus], configur
             result.n_busy += 1
         elif marked is not doc:
             _count(doc, marked, result)
-
-
-def _is_held(doc: DocStatus, slug: str, configured: Configured) -> bool:
-    return slug in doc.links and slug in configured.stores
 
 
 def _count(before: DocStatus, after: DocStatus, result: Marked) -> None:

@@ -91,6 +91,12 @@ def is_at_configuration(doc: DocStatus, slug: str, configured: Configured) -> bo
     return not _differences(link.parts, configured.stores[slug]) and not extraction_differences(doc, configured)
 
 
+def held_at_configuration(doc: DocStatus, configured: Configured) -> dict[str, bool]:
+    """For each configured store that the document is due and held in: whether that is as `is_at_configuration` says."""
+    held = [slug for slug in doc.due_in if slug in doc.links and slug in configured.stores]
+    return {slug: is_at_configuration(doc, slug, configured) for slug in held}
+
+
 def is_stale(doc: DocStatus, slug: str, configured: Configured) -> bool:
     """Whether a store holds the document, and not as the configuration would have it. Failed is not stale."""
     link = doc.links.get(slug)
@@ -183,15 +189,25 @@ def _held(doc: DocStatus, link: DocumentStoreLink, configured: Configured) -> St
         return Standing(link.store, Verdict.CURRENT)
     owed = owes_content(doc, link)
     if doc.extraction.status is Status.FAILED:
-        what_to_do = ""
+        why, what_to_do = "holds what could be read last" if owed else "", ""
+    elif owed:
+        why, what_to_do = "is rebuilt by itself", "`ingest run`"
     else:
-        what_to_do = "`ingest run`" if owed or not by_configuration else f"`ingest run --store {link.store} --stale`"
-    why = "is rebuilt by itself" if owed else ""
-    if owed and doc.extraction.status is Status.FAILED:
-        why = "holds what could be read last"
+        why, what_to_do = _corrected_since(doc, link), f"`ingest run --store {link.store} --stale`"
     if link.on_request and not by_configuration and not content:
         why, what_to_do = "marked under another configuration", "`ingest plan --apply`"
     return Standing(link.store, Verdict.STALE, (*content, *by_configuration), why, what_to_do)
+
+
+def _corrected_since(doc: DocStatus, link: DocumentStoreLink) -> str:
+    """Who has corrected chunks since the store was written; "" for nobody."""
+    made = doc.corrections
+    if made is None or link.parts.get("content") == doc.artifact_hash:
+        return ""
+    if link.last_push_at is not None and link.last_push_at > made.at:
+        return ""
+    what = f"chunks corrected by {made.by}" if made.n else f"corrections taken back by {made.by}"
+    return f"{what} at {made.at.isoformat(timespec='seconds')}"
 
 
 def _content_difference(doc: DocStatus, link: DocumentStoreLink) -> tuple[Difference, ...]:

@@ -43,7 +43,7 @@ class Outcome(StrEnum):
 
 
 class DocumentResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a job made of one document."""
+    """What a job made of one document. `n_void_corrections`: corrections of texts that it does not have any more."""
 
     document_id: str
     source_uri: str
@@ -55,6 +55,7 @@ class DocumentResult(msgspec.Struct, frozen=True, omit_defaults=True):
     n_chunks: int = 0
     n_entries: int = 0
     seconds: float = 0.0
+    n_void_corrections: int = 0
 
 
 class JobCounts(msgspec.Struct, frozen=True):

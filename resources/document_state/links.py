@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState
+from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Presence
 from resources.document_state.reasons import Reason
 
 ERROR_CHARACTERS = 300
@@ -49,10 +49,18 @@ def superseded(link: DocumentStoreLink) -> DocumentStoreLink:
     return mark_stale(msgspec.structs.replace(link, parts={**link.parts, "content": ""}))
 
 
-def left_behind(link: DocumentStoreLink, same_source: bool) -> DocumentStoreLink:
-    """Extraction made something else of the document, in a run that may not build this store.
+def source_changed(doc: DocStatus, link: DocumentStoreLink) -> DocumentStoreLink:
+    """Its source has other content, or only says so: what waits for somebody to ask waits until extraction knows."""
+    if doc.presence is not Presence.PRESENT:
+        return superseded(link)
+    return link if link.on_request else mark_stale(link)
 
-    If its source has the same bytes as before, only the configuration is another: the store is left as it is.
+
+def left_behind(link: DocumentStoreLink, same_source: bool) -> DocumentStoreLink:
+    """The document's content is another now, and this store is not built by who made it so.
+
+    If its source has the same bytes as before, a configuration or a person made the difference: the store is left as
+    it is.
     """
     if link.state is LinkState.FAILED:
         return msgspec.structs.replace(link, parts={**link.parts, "content": ""})

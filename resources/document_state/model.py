@@ -108,6 +108,17 @@ class DocumentStoreLink(msgspec.Struct, frozen=True, omit_defaults=True):
     on_request: bool = False
 
 
+class Corrections(msgspec.Struct, frozen=True):
+    """What people corrected in a document's chunks: how many corrections its artifact holds, void ones included.
+
+    `by` and `at` are of the last change, which may have taken corrections back.
+    """
+
+    n: int
+    by: str
+    at: datetime
+
+
 class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     """A document's record.
 
@@ -118,6 +129,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         due_in: the stores it belongs into; its build is complete when none of them is owed content.
         artifact: key of what extraction produced last; stays readable while newer content is being worked on.
         artifact_hash: hash over chunk set and entries of that artifact.
+        corrections: None if nobody has corrected a chunk of it.
         token: the last fencing token given out.
         last_run_id: the run that changed it last.
         version, write_id: the state of the record this copy was read at; assigned by the state store, never stored
@@ -145,6 +157,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     n_entries: int = 0
     n_chars: int = 0
     warnings: tuple[str, ...] = ()
+    corrections: Corrections | None = None
     links: dict[str, DocumentStoreLink] = {}
     claim: Claim | None = None
     token: int = 0

@@ -9,7 +9,15 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from resources.document_state.links import ERROR_CHARACTERS, compared, left_behind, mark_stale, owes_content, superseded
+from resources.document_state.links import (
+    ERROR_CHARACTERS,
+    compared,
+    left_behind,
+    mark_stale,
+    owes_content,
+    source_changed,
+    superseded,
+)
 from resources.document_state.model import (
     SETTLED,
     Claim,
@@ -82,7 +90,7 @@ def content_changed(
     doc: DocStatus, content_version: str, size: int, due_in: tuple[str, ...], now: datetime
 ) -> DocStatus:
     """Its source has other content, or has it again: extract anew; what stores hold is stale until rebuilt."""
-    return _derived(
+    return derived(
         doc,
         now,
         presence=Presence.PRESENT,
@@ -91,10 +99,7 @@ def content_changed(
         due_in=due_in,
         extraction=PhaseState(Status.PENDING, now, parts=doc.extraction.parts),
         build=msgspec.structs.replace(doc.build, attempts=0, next_attempt_at=None),
-        links={
-            slug: mark_stale(link) if doc.presence is Presence.PRESENT else superseded(link)
-            for slug, link in doc.links.items()
-        },
+        links={slug: source_changed(doc, link) for slug, link in doc.links.items()},
         claim=None,
     )
 
@@ -102,7 +107,7 @@ def content_changed(
 def vanished(doc: DocStatus, now: datetime) -> DocStatus:
     """Its source no longer has it: it is to be removed from every store."""
     build = msgspec.structs.replace(doc.build, attempts=0, next_attempt_at=None)
-    return _derived(doc, now, presence=Presence.VANISHED, build=build, claim=None)
+    return derived(doc, now, presence=Presence.VANISHED, build=build, claim=None)
 
 
 def claimed(
@@ -130,7 +135,7 @@ def claimed(
         for slug, link in doc.links.items()
     }
     claim = Claim(worker_id, token, run_id)
-    return _derived(doc, now, extraction=extraction, links=links, claim=claim, token=token, last_run_id=run_id)
+    return derived(doc, now, extraction=extraction, links=links, claim=claim, token=token, last_run_id=run_id)
 
 
 def outran(doc: DocStatus, held_token: int, now: datetime) -> DocStatus:
@@ -141,7 +146,7 @@ def outran(doc: DocStatus, held_token: int, now: datetime) -> DocStatus:
     """
     token = max(doc.token, held_token) + 1
     claim = msgspec.structs.replace(doc.claim, token=token) if doc.claim is not None else None
-    return _derived(doc, now, claim=claim, token=token)
+    return derived(doc, now, claim=claim, token=token)
 
 
 def released(doc: DocStatus, now: datetime) -> DocStatus:
@@ -149,7 +154,7 @@ def released(doc: DocStatus, now: datetime) -> DocStatus:
     extraction = doc.extraction
     if extraction.status is Status.IN_PROGRESS:
         extraction = msgspec.structs.replace(extraction, status=Status.PENDING, changed_at=now)
-    return _derived(doc, now, extraction=extraction, claim=None)
+    return derived(doc, now, extraction=extraction, claim=None)
 
 
 def retry_requested(doc: DocStatus, now: datetime) -> DocStatus:
@@ -159,7 +164,7 @@ def retry_requested(doc: DocStatus, now: datetime) -> DocStatus:
         extraction = PhaseState(Status.PENDING, now, parts=extraction.parts)
     links = {slug: (mark_stale(link) if link.state is LinkState.FAILED else link) for slug, link in doc.links.items()}
     build = msgspec.structs.replace(build, attempts=0, next_attempt_at=None)
-    return _derived(doc, now, extraction=extraction, build=build, links=links)
+    return derived(doc, now, extraction=extraction, build=build, links=links)
 
 
 def extracted(
@@ -176,6 +181,7 @@ def extracted(
     n_chunks: int,
     n_entries: int,
     n_chars: int,
+    n_corrections: int,
     warnings: tuple[str, ...],
     building: Collection[str] | None = None,
 ) -> DocStatus:
@@ -187,7 +193,8 @@ def extracted(
             slug: superseded(link) if building is None or slug in building else left_behind(link, same_source)
             for slug, link in links.items()
         }
-    return _derived(
+    corrections = doc.corrections and msgspec.structs.replace(doc.corrections, n=n_corrections)
+    return derived(
         doc,
         now,
         content_version=content_version,
@@ -200,6 +207,7 @@ def extracted(
         n_entries=n_entries,
         n_chars=n_chars,
         warnings=warnings,
+        corrections=corrections,
         links=links,
         extraction=PhaseState(Status.COMPLETED, now, parts=parts, run_id=doc.last_run_id),
     )
@@ -212,19 +220,19 @@ def extracted_elsewhere(doc: DocStatus, checkpoint: str, n_nodes: int, now: date
     """
     warning = f"Extracted by another tool (checkpoint '{checkpoint}'); its chunks are not here."
     done = PhaseState(Status.COMPLETED, now, parts={IMPORTED_PART: checkpoint}, run_id=doc.last_run_id)
-    return _derived(doc, now, extraction=done, due_in=(), n_chunks=n_nodes, warnings=(warning,))
+    return derived(doc, now, extraction=done, due_in=(), n_chunks=n_nodes, warnings=(warning,))
 
 
 def artifact_lost(doc: DocStatus, now: datetime) -> DocStatus:
     """What extraction produced is gone: whoever has claimed it for the build extracts it again."""
     extraction = PhaseState(Status.IN_PROGRESS, now, attempts=doc.extraction.attempts, parts=doc.extraction.parts)
-    return _derived(doc, now, extraction=extraction, artifact="")
+    return derived(doc, now, extraction=extraction, artifact="")
 
 
 def extracted_as_before(doc: DocStatus, now: datetime, content_version: str) -> DocStatus:
     """It was read again, and neither its content nor the configuration differs from the last extraction."""
     completed = PhaseState(Status.COMPLETED, now, parts=doc.extraction.parts, run_id=doc.last_run_id)
-    return _derived(doc, now, content_version=content_version, extraction=completed)
+    return derived(doc, now, content_version=content_version, extraction=completed)
 
 
 def extraction_failed(doc: DocStatus, reason: Reason, error: str, now: datetime, policy: RetryPolicy) -> DocStatus:
@@ -240,7 +248,7 @@ def extraction_failed(doc: DocStatus, reason: Reason, error: str, now: datetime,
         doc.extraction.parts,
         doc.last_run_id,
     )
-    return _derived(doc, now, extraction=failed, claim=None)
+    return derived(doc, now, extraction=failed, claim=None)
 
 
 def extraction_skipped(doc: DocStatus, reason: Reason, error: str, now: datetime) -> DocStatus:
@@ -248,7 +256,7 @@ def extraction_skipped(doc: DocStatus, reason: Reason, error: str, now: datetime
     skipped = PhaseState(
         Status.SKIPPED, now, reason, error[:ERROR_CHARACTERS], parts=doc.extraction.parts, run_id=doc.last_run_id
     )
-    return _derived(doc, now, extraction=skipped, claim=None)
+    return derived(doc, now, extraction=skipped, claim=None)
 
 
 def configuration_compared(doc: DocStatus, is_current: Mapping[str, bool], now: datetime) -> DocStatus:
@@ -265,15 +273,15 @@ def configuration_compared(doc: DocStatus, is_current: Mapping[str, bool], now: 
         The next record, or `doc` itself if nothing is to be marked.
     """
     links = {slug: compared(doc, link, is_current.get(slug)) for slug, link in doc.links.items()}
-    return doc if links == doc.links else _derived(doc, now, links=links)
+    return doc if links == doc.links else derived(doc, now, links=links)
 
 
 def store_dropped(doc: DocStatus, store: str, now: datetime) -> DocStatus:
     """A store's data goes as a whole: the document is not there any more, and not due there unless it was owed."""
     links = {slug: link for slug, link in doc.links.items() if slug != store}
-    not_due = _derived(doc, now, links=links, due_in=tuple(slug for slug in doc.due_in if slug != store))
+    not_due = derived(doc, now, links=links, due_in=tuple(slug for slug in doc.due_in if slug != store))
     before, after = doc.build.status, not_due.build.status
-    return not_due if before is after or after in ALLOWED[before] else _derived(doc, now, links=links)
+    return not_due if before is after or after in ALLOWED[before] else derived(doc, now, links=links)
 
 
 def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, policy: RetryPolicy) -> DocStatus:
@@ -288,19 +296,19 @@ def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, po
         )
     elif not failed:
         build = msgspec.structs.replace(build, attempts=0, next_attempt_at=None)
-    return _derived(doc, now, links=known, build=build, claim=None)
+    return derived(doc, now, links=known, build=build, claim=None)
 
 
 def removal_failed(doc: DocStatus, now: datetime, policy: RetryPolicy) -> DocStatus:
     """A store could not be rid of it; the claim ends, and it is tried again after a pause."""
     attempts = doc.build.attempts + 1
     build = msgspec.structs.replace(doc.build, attempts=attempts, next_attempt_at=policy.next_removal_at(attempts, now))
-    return _derived(doc, now, build=build, claim=None)
+    return derived(doc, now, build=build, claim=None)
 
 
 def removed(doc: DocStatus, now: datetime) -> DocStatus:
     """No store holds it any more; the record stays and remembers."""
-    return _derived(
+    return derived(
         doc,
         now,
         presence=Presence.DELETED,
@@ -314,6 +322,7 @@ def removed(doc: DocStatus, now: datetime) -> DocStatus:
         n_chunks=0,
         n_entries=0,
         n_chars=0,
+        corrections=None,
     )
 
 
@@ -348,8 +357,8 @@ def _next_attempt_at(
     return min((time for time in times if time is not None), default=None)
 
 
-def _derived(doc: DocStatus, now: datetime, **changes: object) -> DocStatus:
-    """Apply changes, then work out the build phase they imply."""
+def derived(doc: DocStatus, now: datetime, **changes: object) -> DocStatus:
+    """The record with these fields changed, and the build phase that follows from them."""
     changed = msgspec.structs.replace(doc, updated_at=now, **changes)
     status, reason, error = _build_of(changed)
     build = changed.build

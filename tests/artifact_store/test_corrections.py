@@ -100,7 +100,7 @@ def test_a_text_that_another_chunk_has():
 
 
 def test_an_id_never_comes_to_mean_another_chunk():
-    """Of two chunks of one text the first is corrected: its old id means it and not the second, as for who saw it before."""
+    """Of two chunks of one text the first is corrected: its old id still means it, and not the second."""
     before = artifact("same", "same")
     after = correct(before, 0, "other")
     with pytest.raises(ChunkChangedError, match="changed by ann at 2026-01-01T12:00:00"):
@@ -130,7 +130,7 @@ def test_taking_one_back_leaves_the_others():
 
 
 def test_who_and_when_make_no_other_content():
-    """Two people who correct the same chunk to the same text make the same content, and it differs from the original."""
+    """Two people who correct a chunk to the same text make the same content, other than the original."""
     before = artifact("one", "two")
     by_ann, by_bob = correct(before, 1, "zwei"), correct(before, 1, "zwei", BOB)
     assert artifact_hash(by_ann) == artifact_hash(by_bob) != artifact_hash(before)

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from resources.document_state import links, transitions
-from resources.document_state.model import DocStatus, DocumentStoreLink
+from resources.document_state import correcting, links, transitions
+from resources.document_state.model import Corrections, DocStatus, DocumentStoreLink
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
 
@@ -42,6 +42,7 @@ def extracted(
         n_chunks=3,
         n_entries=5,
         n_chars=100,
+        n_corrections=0 if doc.corrections is None else doc.corrections.n,
         warnings=(),
         building=building,
     )
@@ -104,6 +105,22 @@ def deleted(doc: DocStatus) -> DocStatus:
 def content_changed(doc: DocStatus, version: str = "v2", now: datetime = NOW) -> DocStatus:
     """Its source has other content."""
     return transitions.content_changed(doc, version, 11, doc.due_in, now)
+
+
+def corrected(
+    doc: DocStatus, content: str = "h1 corrected", n: int = 1, now: datetime = NOW, *, at_configuration: bool = True
+) -> DocStatus:
+    """A person corrected chunks of it; `n` corrections are in it now."""
+    return correcting.corrected(
+        doc if doc.claim is not None else claimed(doc, extract=False),
+        now,
+        artifact=f"artifact of {content}",
+        artifact_hash=content,
+        chunkset_hash=f"chunks of {content}",
+        warnings=(),
+        corrections=Corrections(n, "ann", now),
+        is_current=dict.fromkeys(doc.links, at_configuration),
+    )
 
 
 def with_stamp(doc: DocStatus, version: int = 1, write_id: str = "w") -> DocStatus:

@@ -415,8 +415,15 @@ class TestConfiguration:
         """Other content of a document that is stale by configuration is taken up by itself."""
         doc = content_changed(self.outdated(), now=LATER)
         assert due_at(doc) == LATER - CLOCK_DOUBT
-        again = transitions.released(transitions.extracted_as_before(claimed(doc), LATER, "v2"), LATER)
+        again = transitions.released(extracted(claimed(doc), "h2"), LATER)
         assert again.build.status is Status.PENDING
+
+    def test_touched_content_is_not_owed(self):
+        """A source that says "changed" of the same content spends nothing on what only waits for somebody to ask."""
+        doc = content_changed(self.outdated(), now=LATER)
+        again = transitions.released(transitions.extracted_as_before(claimed(doc), LATER, "v2"), LATER)
+        assert again.build.status is Status.COMPLETED
+        assert again.links == self.outdated().links
 
     def test_what_was_asked_for_survives_the_worker(self):
         """A link claimed to be made anew is owed from then on: given back, it is due without being asked for again."""
@@ -458,7 +465,8 @@ class TestConfiguration:
         """Extraction made something else of it, for some stores."""
         return transitions.extracted(
             doc, LATER, parts=parts, content_version="v", artifact="a", artifact_hash="h9", chunkset_hash="c",
-            title="T", media_type="t", n_chunks=1, n_entries=1, n_chars=1, warnings=(), building=stores,
+            title="T", media_type="t", n_chunks=1, n_entries=1, n_chars=1, n_corrections=0, warnings=(),
+            building=stores,
         )  # fmt: skip
 
     def test_dropped_store_is_owed_only_what_it_was_owed(self):

@@ -13,7 +13,7 @@ from resources.document_state.model import DocStatus, LinkState, Presence, Statu
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Action, Mode, action_for, is_taken_up
 from resources.document_state.transitions import check_transition, due_at
-from tests.document_state.documents import NOW, POLICY, extracted, failed_link, ingested
+from tests.document_state.documents import NOW, POLICY, corrected, extracted, failed_link, ingested
 
 STORES = ("s", "t", "u")
 subsets = st.lists(st.sampled_from(STORES), unique=True).map(tuple)
@@ -159,6 +159,23 @@ class DocumentMachine(RuleBasedStateMachine):
             due_at(before),
         )
         assert transitions.configuration_compared(self.doc, current, self.now) is self.doc
+
+    @precondition(
+        lambda self: (
+            self.doc.claim is None
+            and self.doc.presence is Presence.PRESENT
+            and self.doc.extraction.status is Status.COMPLETED
+            and self.doc.artifact
+        )
+    )
+    @rule(content=st.sampled_from(["h1", "h2", "h1 corrected"]), at_configuration=st.booleans())
+    def a_person_corrects_it(self, content, at_configuration):
+        """Somebody corrects chunks, or takes corrections back; what was not owed is not owed by it."""
+        was_owed = self.doc.build.status is not Status.COMPLETED
+        self.becomes(transitions.claimed(self.doc, "w", "correction", self.now, extract=False))
+        self.tokens.append(self.doc.token)
+        self.becomes(corrected(self.doc, content, now=self.now, at_configuration=at_configuration))
+        assert was_owed or self.doc.build.status is Status.COMPLETED
 
     @is_free
     @rule(store=st.sampled_from(STORES))
