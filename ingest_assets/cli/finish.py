@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import typer
 
+from ingest_assets.cli.editor import NoEditorError
 from ingest_assets.cli.inspect import UnknownDocumentError
 from ingest_assets.cli.output import Exit, complain
 from ingest_assets.components import UnknownNameError
@@ -13,7 +14,10 @@ from ingest_assets.requests.scope import NoSuchPathError
 from ingest_assets.runs.run_error import RunError
 from ingest_assets.settings import ConfigurationError
 from ingest_assets.upkeep.checkpoint_import import CheckpointError
+from ingest_assets.upkeep.correcting import DocumentBusyError, NotCorrectableError
+from ingest_assets.upkeep.edits import EditError
 from resources.artifact_store.artifact_store import ArtifactStoreError
+from resources.artifact_store.corrections import ChunkChangedError, UnknownChunkError
 from resources.document_source.document_source import SourceError
 from resources.document_state.ingest_jobs import UnknownJobError
 from resources.document_state.workers import LeaseLostError
@@ -40,8 +44,22 @@ _WRONG_USAGE = (
     UnfinishedCopyError,
     CheckpointError,
     AskedWronglyError,
+    EditError,
+    NoEditorError,
+    UnknownChunkError,
 )
-_FAULTS = (BackendError, StoreError, ArtifactStoreError, SourceError, RunError, LeaseLostError, TimeoutError)
+_FAULTS = (
+    BackendError,
+    StoreError,
+    ArtifactStoreError,
+    SourceError,
+    RunError,
+    LeaseLostError,
+    TimeoutError,
+    ChunkChangedError,
+    DocumentBusyError,
+    NotCorrectableError,
+)
 
 
 def finish(command: Callable[[], int]) -> NoReturn:

@@ -10,6 +10,7 @@ import msgspec
 
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.components import Components
+from resources.artifact_store.artifact import Place
 from resources.document_source.document_ids import document_id, shown_key, source_uri
 from resources.document_source.document_source import DocumentSource
 from resources.document_state.document_state_store import utc_now
@@ -139,6 +140,8 @@ async def show(components: Components, named: str, as_json: bool) -> int:
         ("known since", doc.created_at.isoformat(timespec="seconds")),
         ("changed", doc.updated_at.isoformat(timespec="seconds")),
     ]
+    if (made := doc.corrections) is not None:
+        rows.append(("corrections", f"{made.n}, last changed by {made.by} at {_when(made.at)}"))
     rows += [("warning", warning) for warning in doc.warnings]
     rows += [(f"part {name}", value) for name, value in sorted(doc.extraction.parts.items())]
     if doc.claim is not None:
@@ -221,7 +224,7 @@ async def search(
     if not hits:
         return await _explain_no_hit(components, slug)
     for number, hit in enumerate(hits, 1):
-        say(f"{number}. {hit.score:.3f}  {hit.title}  ({shown_key(hit.source_uri)}{_place(hit)})")
+        say(f"{number}. {hit.score:.3f}  {hit.title}  ({shown_key(hit.source_uri)}{place_of(hit.place)})")
         text = " ".join(hit.text.split())
         say(f"   {text[:_EXCERPT]}{'…' if len(text) > _EXCERPT else ''}")
     return Exit.DONE
@@ -248,8 +251,8 @@ def _hit(hit: Hit) -> dict[str, Any]:
     return {**fields, "source": hit.source_uri.partition(":")[0], "filename": shown_key(hit.source_uri)}
 
 
-def _place(hit: Hit) -> str:
-    place = hit.place
+def place_of(place: Place) -> str:
+    """Where in its document a chunk stands, for people: ", Heading > Heading, page 3"."""
     parts = [" > ".join(place.headings)] if place.headings else []
     if place.page is not None:
         parts.append(f"page {place.page}")
