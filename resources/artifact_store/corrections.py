@@ -128,7 +128,7 @@ def warnings_of(artifact: Artifact) -> tuple[str, ...]:
 def with_lost_corrections(fresh: Artifact, n: int) -> Artifact:
     """A fresh extraction that says how many corrections went with the artifact before it."""
     were = "1 correction was" if n == 1 else f"{n} corrections were"
-    warning = f"{were} lost with the artifact that held them, which is gone or damaged."
+    warning = f"{were} lost with the artifact that held {'it' if n == 1 else 'them'}, which is gone or damaged."
     return msgspec.structs.replace(fresh, warnings=(*fresh.warnings, warning))
 
 
