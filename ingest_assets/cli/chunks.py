@@ -130,7 +130,7 @@ def _lines(chunks: Sequence[Chunk]) -> str:
 
 
 def _print_chunks(doc: DocStatus, artifact: Artifact) -> None:
-    say(f"{shown_key(doc.source_uri)}: {len(artifact.chunks):,} chunks, {_n_live(artifact):,} of them corrected")
+    say(f"{shown_key(doc.source_uri)}: {len(artifact.chunks):,} chunks, {_n_live(artifact):,} corrected")
     rows = [(c.chunk_id, place_of(c.place).lstrip(", "), _excerpt(c.text), _by_whom(c)) for c in artifact.chunks]
     print_table(["chunk", "place", "text", "corrected"], rows)
     if artifact.void_corrections:
@@ -174,7 +174,7 @@ def _told(done: Corrected, as_json: bool) -> int:
     elif not done.n_changed:
         say("Nothing to do: every chunk says this already.")
     else:
-        say(f"{done.n_changed:,} chunks changed; {_n_live(done.artifact):,} are corrected now.")
+        say(f"Chunks changed: {done.n_changed:,}. Corrected in all: {_n_live(done.artifact):,}.")
         for slug in stale:
             say(f"Stale in store '{slug}': `ingest run --store {slug} --stale` brings it there.")
     return Exit.DONE
