@@ -20,8 +20,10 @@ from ingest_assets.runs.dagster_reporter import DagsterReporter, code_version
 from ingest_assets.runs.interruption import run_interruptibly
 from ingest_assets.runs.run_outcome import log_outcome, raise_if_failed, tag_run
 from ingest_assets.settings import Settings
+from ingest_assets.targets import declared_stores, link_parts
 from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
 from resources.document_state.document_state_store import utc_now
+from resources.document_state.store_registry import DeclaredStore
 from resources.document_state.take_up import Mode, is_taken_up
 from resources.document_state.workers import Heartbeat, Worker
 from resources.records.copying import refuse_unfinished
@@ -69,19 +71,19 @@ def build_document_assets(
         settings: the configuration.
         on_progress: called with the number of documents done, in the process that does them.
     """
-    components = Components(settings)
     built = [
         dg.AssetSpec(
-            asset_keys.built(slug),
+            asset_keys.built(store.slug),
             deps=[asset_keys.EXTRACTED],
             group_name="stores",
-            kinds={target.store.kind},
+            kinds={store.kind},
             owners=["team:ingest"],
-            code_version=code_version(target.parts),
-            description=f"Documents in the store '{slug}', searchable. {_SCATTERED}",
+            code_version=_store_code_version(store),
+            description=f"Documents in the store '{store.name}', searchable. {_SCATTERED}",
+            metadata={"store": store.name, "kind": store.kind, "is_default": store.is_default},
             skippable=True,
         )
-        for slug, target in components.targets.items()
+        for store in declared_stores(settings)
     ]
     extracted = dg.AssetSpec(
         asset_keys.EXTRACTED,
@@ -89,7 +91,7 @@ def build_document_assets(
         group_name="documents",
         kinds={"python"},
         owners=["team:ingest"],
-        code_version=code_version(components.extraction_parts),
+        code_version=code_version(Components(settings).extraction_parts),
         description=f"Chunks and knowledge entries of each document. {_SCATTERED}",
         skippable=True,
     )
@@ -123,6 +125,11 @@ def build_document_assets(
     return ingest
 
 
+def _store_code_version(store: DeclaredStore) -> str | None:
+    """The code version of a store's asset; None, which Dagster compares with nothing, if only a record knows it."""
+    return code_version(link_parts(store.embedder, store.kind)) if store.embedder else None
+
+
 async def _ingest(
     context: dg.AssetExecutionContext,
     config: IngestConfig,
@@ -139,6 +146,7 @@ async def _ingest(
             context.instance, context.run, components.jobs, await _open_job(components, config), on_progress
         )
         await refuse_unfinished(components.backend)
+        await components.register_stores()
         worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)
         with (
             Heartbeat(worker, settings.lease / 3),
@@ -155,10 +163,10 @@ async def _ingest(
                     components.extraction_parts,
                     settings.limits.file_bytes,
                 ),
-                {slug: BuildStage(target) for slug, target in components.targets.items()},
+                {slug: BuildStage(target) for slug, target in (await components.targets()).items()},
                 settings.retry_policy,
                 worker,
-                _selection(context, config, components),
+                await _selection(context, config, components),
                 reporter,
                 settings.runs.group,
             )
@@ -202,15 +210,15 @@ async def _chosen(
     return config.document_ids or None
 
 
-def _selection(context: dg.AssetExecutionContext, config: IngestConfig, components: Components) -> Selection:
-    stores = tuple(slug for slug in components.targets if asset_keys.built(slug) in context.selected_asset_keys)
+async def _selection(context: dg.AssetExecutionContext, config: IngestConfig, components: Components) -> Selection:
+    stores = tuple(slug for slug in await components.targets() if asset_keys.built(slug) in context.selected_asset_keys)
     force = config.force or context.run.tags.get(FORCE_TAG) == "true"
     if _has_partitions(context) or config.document_ids:
         return Selection(stores, force=force, named=True, renew_stores=True)
     if config.job_id and config.asked:
         for slug in config.stores:
-            components.target(slug)  # a run that the UI executes again may name one that is no longer configured
-        return Asked(Kind(config.asked), tuple(config.stores)).selection(components.configured)
+            await components.target(slug)  # a run that the UI executes again may name one that is no longer configured
+        return Asked(Kind(config.asked), tuple(config.stores)).selection(await components.configured())
     if config.job_id:
         return Selection(stores, force=force, wants=lambda doc: force or is_taken_up(doc, config.mode, utc_now()))
     return Selection(stores)

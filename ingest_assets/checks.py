@@ -80,7 +80,7 @@ async def _check_chunks(components: Components) -> dg.AssetCheckResult:
 
 async def _check_store(components: Components, slug: str) -> dg.AssetCheckResult:
     async with components:
-        held = _all_held(components.target(slug).store)
+        held = _all_held((await components.target(slug)).store)
         n, wrong = 0, []
         async for doc in components.state.iter_statuses(lambda label: any(link[0] == slug for link in label.links)):
             link = doc.links[slug]
@@ -97,8 +97,9 @@ async def _check_store(components: Components, slug: str) -> dg.AssetCheckResult
 async def _check_stale(components: Components, slug: str) -> dg.AssetCheckResult:
     async with components:
         counts: Counter[str] = Counter()
+        configured = await components.configured()
         for label, n in (await components.state.counts()).items():
-            if parts := stale_parts(label, slug, components.configured):
+            if parts := stale_parts(label, slug, configured):
                 counts[", ".join(parts)] += n
     return dg.AssetCheckResult(passed=not counts, severity=dg.AssetCheckSeverity.WARN, metadata={"stale": dict(counts)})
 

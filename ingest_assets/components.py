@@ -1,12 +1,14 @@
 """What the work needs, opened from the settings: state, sources, artifacts, extractor, stores."""
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 from ingest_assets.parsing import parser_fingerprint
-from ingest_assets.settings import Settings, StoreSettings
+from ingest_assets.settings import Settings
+from ingest_assets.targets import Target, declared_stores, open_targets
 from ingest_assets.upkeep.staleness import Configured
 from resources.artifact_store.artifact import short_hash
 from resources.artifact_store.artifact_store import ArtifactStore
@@ -14,29 +16,18 @@ from resources.artifact_store.open_artifact_store import open_artifact_store
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource
 from resources.document_source.source_registry import SourceRegistry
-from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore
+from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import IngestJobs
-from resources.embedder.embedder import Embedder
-from resources.embedder.open_embedder import open_embedder, stamp_of
+from resources.document_state.store_registry import StoreRegistry
 from resources.extractor.extractor import Extractor
 from resources.extractor.open_extractor import open_extractor
 from resources.records.backend import RecordBackend
 from resources.records.uri import open_backend
-from resources.store.open_store import open_store
-from resources.store.store import Store
+from resources.store.store import StoreError
 
 
 class UnknownNameError(ValueError):
     """Somebody named a store or source that is not configured."""
-
-
-@dataclass(frozen=True)
-class Target:
-    """A store with the embedder it is built with."""
-
-    store: Store
-    embedder: Embedder
-    parts: Mapping[str, str]  # the configuration's share of a link's fingerprint
 
 
 class Components:
@@ -46,6 +37,7 @@ class Components:
         self, settings: Settings, backend: RecordBackend | None = None, artifacts: ArtifactStore | None = None
     ) -> None:
         self.settings = settings
+        self._targets: dict[str, Target] | None = None
         if backend is not None:
             self.backend = backend
         if artifacts is not None:
@@ -89,9 +81,31 @@ class Components:
         return open_extractor(self.settings.extractor)
 
     @cached_property
-    def targets(self) -> dict[str, Target]:
-        """Every configured store, by slug."""
-        return {settings.slug: self._target(settings) for settings in self.settings.stores}
+    def store_registry(self) -> StoreRegistry:
+        """Every store there is or was, with what was decided of it."""
+        return StoreRegistry(self.backend)
+
+    async def register_stores(self) -> None:
+        """Bring the records of the stores up to the configuration; whatever begins to work does this first.
+
+        A record has the embedder of the data. So one that the configuration names goes into it once the store takes
+        that one's vectors: it is empty, or was made anew.
+        """
+        records = await self.store_registry.register(
+            declared_stores(self.settings), self.settings.default_embedder, utc_now()
+        )
+        self._targets = open_targets(self.settings, records)
+        for store in self.settings.stores:
+            if store.embedder and store.embedder != records[store.slug].embedder:
+                with contextlib.suppress(StoreError):  # who writes into it tells of it
+                    if await asyncio.to_thread(self._targets[store.slug].store.takes_vectors):
+                        await self.store_registry.adopt(records[store.slug], store.embedder)
+
+    async def targets(self) -> Mapping[str, Target]:
+        """Every configured store, by slug, as it is recorded; one that is not, as it would be."""
+        if self._targets is None:
+            self._targets = open_targets(self.settings, await self.store_registry.all())
+        return self._targets
 
     @cached_property
     def extraction_parts(self) -> dict[str, str]:
@@ -102,20 +116,21 @@ class Components:
             "extractor": f"{self.extractor.name} {self.extractor.version}",
         }
 
-    @cached_property
-    def configured(self) -> Configured:
+    async def configured(self) -> Configured:
         """What fingerprints would say of work done now."""
-        return Configured(self.extraction_parts, {slug: target.parts for slug, target in self.targets.items()})
+        targets = await self.targets()
+        return Configured(self.extraction_parts, {slug: target.parts for slug, target in targets.items()})
 
-    def target(self, slug: str) -> Target:
+    async def target(self, slug: str) -> Target:
         """One store.
 
         Raises:
             UnknownNameError: no store has this slug.
         """
-        if slug not in self.targets:
-            raise UnknownNameError(f"Unknown store '{slug}'. Known: {', '.join(sorted(self.targets))}.")
-        return self.targets[slug]
+        targets = await self.targets()
+        if slug not in targets:
+            raise UnknownNameError(f"Unknown store '{slug}'. Known: {', '.join(sorted(targets))}.")
+        return targets[slug]
 
     async def sources(self) -> dict[str, DocumentSource]:
         """Every source, declared or remembered, by name; a declared one hides a remembered one of its name."""
@@ -123,17 +138,3 @@ class Components:
         for remembered in await self.source_registry.all():
             found[remembered.name] = LocalSource(remembered.name, remembered.root, remembered.org_id)
         return found | self.settings.open_sources()
-
-    def _target(self, settings: StoreSettings) -> Target:
-        name = settings.embedder or self.settings.default_embedder
-        stamp = stamp_of(name)
-        config = dict(settings.config)
-        if settings.kind == "duckdb":
-            config["path"] = (
-                str(self.settings.base / config["path"])
-                if "path" in config
-                else str(self.settings.data_path / "stores" / f"{settings.slug}.duckdb")
-            )
-        store = open_store(settings.kind, settings.slug, stamp, config)
-        parts = {"embedder": f"{stamp.name} {stamp.version}", "store": settings.kind}
-        return Target(store, open_embedder(name), parts)

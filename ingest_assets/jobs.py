@@ -59,7 +59,8 @@ def build_mark_job(settings: Settings) -> dg.JobDefinition:
 
 async def _mark(components: Components) -> Marked:
     async with components:
-        return await mark(components.state, components.configured)
+        await components.register_stores()
+        return await mark(components.state, await components.configured())
 
 
 def build_mark_schedule(mark_job: dg.JobDefinition) -> dg.ScheduleDefinition:

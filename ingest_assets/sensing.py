@@ -47,6 +47,7 @@ def sweep(settings: Settings) -> Callable[[dg.DagsterInstance, str | None], tupl
 
 async def _discover(settings: Settings, instance: dg.DagsterInstance, wanted: Callable[[str], bool]) -> Discovered:
     async with Components(settings) as components:
+        await components.register_stores()
         found = {}
         for name, source in (await components.sources()).items():
             if wanted(name):

@@ -78,6 +78,7 @@ class StoreSettings(_Section):
     name: str = ""
     kind: str = "duckdb"
     embedder: str = ""
+    default: bool = False
     config: dict[str, Any] = Field(default_factory=dict)
 
     _slug = field_validator("slug")(_checked_name)
@@ -181,6 +182,20 @@ class Settings(_Section):
             if len(set(in_dagster)) < len(names) or "named_folders" in in_dagster:
                 raise ValueError(f"[[{kind}]] {', '.join(names)}: names must differ in more than '.', '-' and '_'")
         return self
+
+    @model_validator(mode="after")
+    def _one_store_is_the_default(self) -> "Settings":
+        marked = [store.slug for store in self.stores if store.default]
+        if len(marked) > 1:
+            raise ValueError(f"[[stores]] {', '.join(marked)}: only one can have default = true")
+        return self
+
+    @property
+    def default_store(self) -> str:
+        """The store that is meant when none is named: the one marked so, else `default`, else the first; "": none."""
+        slugs = [store.slug for store in self.stores]
+        marked = [store.slug for store in self.stores if store.default]
+        return (marked or [slug for slug in slugs if slug == "default"] or [*slugs, ""])[0]
 
     @cached_property
     def data_path(self) -> Path:

@@ -13,9 +13,9 @@ from resources.document_source.document_ids import shown_key
 
 async def why(components: Components, named: str, store: str, as_json: bool) -> int:
     """See `ingest why`."""
-    slugs = [components.target(store).store.slug] if store else list(components.targets)
+    slugs = [(await components.target(store)).store.slug] if store else list(await components.targets())
     doc = await find_document(components, named)
-    found = standings(doc, components.configured, slugs)
+    found = standings(doc, await components.configured(), slugs)
     is_current = all(standing.is_current for standing in found)
     if as_json:
         print_json(

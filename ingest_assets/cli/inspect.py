@@ -10,13 +10,22 @@ import msgspec
 
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.components import Components
+from ingest_assets.settings import Settings, StoreSettings
 from resources.artifact_store.artifact import Place
 from resources.document_source.document_ids import document_id, shown_key, source_uri
 from resources.document_source.document_source import DocumentSource
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.label import DocumentLabel
-from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Phase, PhaseState, Presence
+from resources.document_state.model import (
+    DocStatus,
+    DocumentStoreLink,
+    LinkState,
+    Phase,
+    PhaseState,
+    Presence,
+    link_id,
+)
 from resources.document_state.reasons import Reason
 from resources.store.store import Hit
 
@@ -93,7 +102,7 @@ class _Counts:
 
 async def status(components: Components, as_json: bool) -> int:
     """See `ingest status`."""
-    counts = _Counts(components.targets)
+    counts = _Counts(store.slug for store in components.settings.stores)
     sources = await components.sources()
     for label, n in (await components.state.counts()).items():
         if label.presence is not Presence.DELETED:
@@ -101,17 +110,22 @@ async def status(components: Components, as_json: bool) -> int:
     if as_json:
         print_json(counts.fields())
     else:
-        _print_status(counts)
+        _print_status(counts, components.settings)
     return Exit.DONE
 
 
-def _print_status(counts: _Counts) -> None:
+def _print_status(counts: _Counts, settings: Settings) -> None:
     say(f"{counts.documents} documents")
     if not counts.documents:
         say("Nothing is known yet. `ingest run` lists the sources and ingests what it finds.")
         return
     rows = [(phase, name, n) for phase, found in counts.phases.items() for name, n in sorted(found.items())]
-    rows += [(f"store {slug}", name, n) for slug, found in counts.stores.items() for name, n in sorted(found.items())]
+    known_as = {store.slug: _store_name(store, settings) for store in settings.stores}
+    rows += [
+        (f"store {known_as.get(slug, slug)}", name, n)
+        for slug, found in counts.stores.items()
+        for name, n in sorted(found.items())
+    ]
     print_table(["where", "state", "#documents"], rows)
     for source, n in sorted(counts.lost_sources.items()):
         say(f"\n{n} documents are of source '{source}', which is not configured any more. They stay as they are.")
@@ -121,11 +135,16 @@ def _print_status(counts: _Counts) -> None:
         print_table(["reason", "#documents", "what to do"], reasons)
 
 
+def _store_name(store: StoreSettings, settings: Settings) -> str:
+    name = f"{store.slug} ({store.name})" if store.name not in ("", store.slug) else store.slug
+    return f"{name}, the default" if store.slug == settings.default_store and len(settings.stores) > 1 else name
+
+
 async def show(components: Components, named: str, as_json: bool) -> int:
     """See `ingest show`."""
     doc = await find_document(components, named)
     if as_json:
-        print_json({**msgspec.to_builtins(doc), "lifecycle": doc.lifecycle})
+        print_json(_record_fields(doc))
         return Exit.DONE
     rows: list[tuple[str, object]] = [
         ("document", doc.document_id),
@@ -154,6 +173,14 @@ async def show(components: Components, named: str, as_json: bool) -> int:
             [(slug, link.state, _when(link.last_push_at), _why(link)) for slug, link in sorted(doc.links.items())],
         )
     return Exit.DONE
+
+
+def _record_fields(doc: DocStatus) -> dict[str, Any]:
+    """A record as programs see it: with what is derived from it, and each link's id."""
+    fields: dict[str, Any] = msgspec.to_builtins(doc)
+    for slug, link in fields.get("links", {}).items():
+        link["id"] = link_id(doc.document_id, slug)
+    return {**fields, "lifecycle": doc.lifecycle}
 
 
 async def jobs(components: Components, job_id: str | None, as_json: bool) -> int:
@@ -212,8 +239,8 @@ async def search(
     components: Components, query: str, store: str, k: int, document: str, source: str, as_json: bool
 ) -> int:
     """See `ingest search`."""
-    slug = store or next(iter(components.targets))
-    target = components.target(slug)
+    slug = store or components.settings.default_store
+    target = await components.target(slug)
     only = (await find_document(components, document)).document_id if document else None
     vector = target.embedder.embed([query])[0]
     org_id = components.settings.org_id
@@ -236,7 +263,7 @@ async def _explain_no_hit(components: Components, slug: str) -> int:
         for label, n in (await components.state.counts()).items()
         if any(store == slug and state is LinkState.INGESTED for store, state, _ in label.links)
     )
-    if recorded and not components.target(slug).store.held_documents(limit=1):
+    if recorded and not (await components.target(slug)).store.held_documents(limit=1):
         complain(
             f"Store '{slug}' is empty, but {recorded} documents are recorded as in it: it was lost or replaced. "
             "`ingest run --force` builds it again."

@@ -1,4 +1,4 @@
-"""The commands about stores themselves: drop."""
+"""The commands about stores themselves: list, drop."""
 
 import asyncio
 from typing import Annotated
@@ -6,17 +6,41 @@ from typing import Annotated
 import typer
 
 from ingest_assets.cli.finish import finish
-from ingest_assets.cli.output import Exit, complain, counter, print_json, say
-from ingest_assets.components import Components
+from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
+from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.settings import load_settings
+from ingest_assets.targets import open_recorded
 from ingest_assets.upkeep.dropping import drop_store, linked_documents
+from ingest_assets.upkeep.store_listing import ListedStore, list_stores
+from resources.document_state.model import LinkState
+from resources.store.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="Drop a store's data.")
+app = typer.Typer(no_args_is_help=True, help="List the stores, or drop a store's data.")
 
 
 @app.callback()
 def stores() -> None:
-    """Drop a store's data."""
+    """List the stores, or drop a store's data."""
+
+
+@app.command(name="list")
+def list_(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")] = False,
+) -> None:
+    """List every store with its embedder and its documents by state, also those that are configured no more."""
+
+    async def go() -> int:
+        async with Components(load_settings()) as components:
+            listed = await list_stores(components)
+        if as_json:
+            print_json(listed)
+            return Exit.DONE
+        states = [state.value for state in LinkState]
+        columns = ["store", "name", "kind", "embedder", "created", "", *(f"#{state}" for state in states)]
+        print_table(columns, [[*_about(store), *(store.links[state] for state in states)] for store in listed])
+        return Exit.DONE
+
+    finish(lambda: asyncio.run(go()))
 
 
 @app.command()
@@ -27,12 +51,15 @@ def drop(
 ) -> None:
     """Remove all of a store's data, so that it can begin anew; documents, artifacts and other stores stay.
 
+    A store that is no longer in ingest.toml is found by its record, which goes with the data.
+
     Exit code: 0 dropped, 1 documents are being worked on, so it was not, 2 not confirmed, or no such store.
     """
 
     async def go() -> int:
         async with Components(load_settings()) as components:
-            target = components.target(store).store
+            target = await _store(components, store)
+            is_configured = store in await components.targets()
             if not yes:
                 n = len(await linked_documents(components.state, store))
                 complain(
@@ -41,13 +68,48 @@ def drop(
                 return Exit.USAGE
             with counter("Forgetting", quiet=as_json) as advance:
                 dropped = await drop_store(components.state, target, advance)
+            if not is_configured and not dropped.n_busy:
+                await components.store_registry.forget(store)
         if as_json:
             print_json(dropped)
         elif dropped.n_busy:
             complain(f"{dropped.n_busy:,} documents are being worked on. Let the runs end, then drop the store again.")
         else:
             say(f"Store '{store}' is empty; {dropped.n_documents:,} documents were in it.")
-            say(f"`ingest run --store {store} --missing` builds them again.")
+            say(
+                f"`ingest run --store {store} --missing` builds them again."
+                if is_configured
+                else "It is not in ingest.toml, so its record is gone too."
+            )
         return Exit.FAILED if dropped.n_busy else Exit.DONE
 
     finish(lambda: asyncio.run(go()))
+
+
+async def _store(components: Components, slug: str) -> Store:
+    """A store that is configured, or was.
+
+    Raises:
+        UnknownNameError: there is none, or its record does not say where its data is.
+    """
+    targets, records = await components.targets(), await components.store_registry.all()
+    if slug in targets:
+        return targets[slug].store
+    if slug not in records:
+        known = ", ".join(sorted(targets.keys() | records.keys()))
+        raise UnknownNameError(f"Unknown store '{slug}'. Known: {known}.")
+    opened = open_recorded(components.settings, records[slug])
+    if opened is None:
+        raise UnknownNameError(
+            f"Store '{slug}' is not in ingest.toml any more, and options of the kind '{records[slug].kind}' are not "
+            "recorded, since they may hold a secret. Put its [[stores]] table back, drop it, and take the table out."
+        )
+    return opened
+
+
+def _about(store: ListedStore) -> list[str]:
+    wanted = store.configured_embedder
+    embedder = store.embedder if wanted in ("", store.embedder) else f"{store.embedder}, {wanted} is configured"
+    created = store.created_at.isoformat(timespec="seconds") if store.created_at else "not yet"
+    standing = "default" if store.is_default else "" if store.configured else "not in ingest.toml"
+    return [store.slug, store.name, store.kind, embedder, created, standing]

@@ -40,8 +40,6 @@ def run(
 
 def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, *, as_json: bool) -> int:
     """See `ingest run --stale`, `--failed`, `--missing`, `--where`."""
-    for slug in asked.stores:
-        components.target(slug)
     with progress(quiet=as_json) as watcher:
         outcome = Request(components, mode, watcher).ask(paths, asked)
     if as_json:
@@ -142,8 +140,9 @@ def _exit_code(outcome: Outcome) -> int:
 
 async def apply_plan(components: Components, *, as_json: bool) -> int:
     """See `ingest plan --apply`."""
+    await components.register_stores()
     with counter("Marking", quiet=as_json) as advance:
-        marked = await mark(components.state, components.configured, advance)
+        marked = await mark(components.state, await components.configured(), advance)
     if as_json:
         print_json(marked)
         return Exit.DONE
@@ -164,7 +163,7 @@ async def plan(components: Components, paths: Sequence[str], mode: Mode, asked: 
 
     if asked is not None:
         for slug in asked.stores:
-            components.target(slug)
+            await components.target(slug)
         planned = await forecast_asked(components, paths, asked)
     else:
         planned = await forecast(components, paths, mode)

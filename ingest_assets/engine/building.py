@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from ingest_assets.components import Target
+from ingest_assets.targets import Target
 from resources.artifact_store.artifact import Artifact
 from resources.document_state.links import owes_content
 from resources.document_state.model import DocStatus, LinkState

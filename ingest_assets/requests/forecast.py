@@ -78,9 +78,10 @@ async def forecast_asked(components: Components, paths: Sequence[str], asked: As
     parts = await parts_of(components, paths, remember=False)
     selected = await select_asked(components, asked, parts, whole=not paths)
     planned, n_chunks = [], 0
+    configured = await components.configured()
     for key, doc in (await components.state.get_many(selected.document_ids)).items():
-        stores = asked.concerned(doc, components.configured)
-        action = Action.EXTRACT if _is_to_extract(doc, asked, components.configured) else Action.BUILD
+        stores = asked.concerned(doc, configured)
+        action = Action.EXTRACT if _is_to_extract(doc, asked, configured) else Action.BUILD
         n_chunks += doc.n_chunks * len(stores)
         why = f"{asked.kind} in {', '.join(stores)}" if stores else _why(doc)
         planned.append(Planned(key, doc.source_uri, shown_key(doc.source_uri), action, why))

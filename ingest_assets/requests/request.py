@@ -129,12 +129,14 @@ class Request:
         components = self._components
         await self._restore_partitions()
         await self._recover()
+        for slug in asked.stores:
+            await components.target(slug)
         parts = await parts_of(components, paths, remember=False)
         if asked.kind is Kind.STALE:
-            await mark(components.state, components.configured)
+            await mark(components.state, await components.configured())
         selected = await select_asked(components, asked, parts, whole=not paths)
         if asked.kind is Kind.STALE and selected.document_ids:
-            refuse_mismatch(components, asked, selected.document_ids[:1])
+            await refuse_mismatch(components, asked, selected.document_ids[:1])
         return Outcome(selected, Discovered([], [], []), (), asked=asked)
 
     def _do(self, outcome: Outcome) -> Outcome:
@@ -195,6 +197,7 @@ class Request:
         """Take up what dead workers left; in resume mode, wait at most one lease to tell dead from slow."""
         components = self._components
         await refuse_unfinished(components.backend)
+        await components.register_stores()
         watch = WorkerWatch(components.backend, components.settings.lease)
         if not await watch.all() and not await components.jobs.orphans() and not await self._has_claims():
             return
@@ -227,15 +230,15 @@ class Request:
         return LazyPartitions(lambda: self._dagster)
 
 
-def refuse_mismatch(components: Components, asked: Asked, document_ids: Sequence[str]) -> None:
+async def refuse_mismatch(components: Components, asked: Asked, document_ids: Sequence[str]) -> None:
     """Ask each store whether it would take today's vectors, before a thousand documents fail at it one by one.
 
     Raises:
         StoreMismatchError: one would not; the message says what to do.
     """
-    for slug in asked.stores or tuple(components.targets):
+    for slug in asked.stores or tuple(await components.targets()):
         try:
-            components.target(slug).store.held_chunks(document_ids)
+            (await components.target(slug)).store.held_chunks(document_ids)
         except StoreMismatchError as error:
             said = str(error).removeprefix(f"Store '{slug}': ")
             raise StoreMismatchError(

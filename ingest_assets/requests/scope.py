@@ -113,7 +113,7 @@ async def select(
 
 async def select_asked(components: Components, asked: Asked, parts: Sequence[Part], *, whole: bool) -> Selected:
     """The documents of some parts that somebody asks for. Costs the labels there are, and what fits."""
-    state, configured = components.state, components.configured
+    state, configured = components.state, await components.configured()
     n_busy = sum(n for label, n in (await state.counts()).items() if label.claimed and asked.fits(label, configured))
     ids = await state.list_ids(lambda label: not label.claimed and asked.fits(label, configured))
     if not whole:

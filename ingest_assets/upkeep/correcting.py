@@ -150,7 +150,7 @@ async def _publish_as(
         try:
             [key] = await asyncio.to_thread(components.artifacts.put_many, [changed])
             await worker.ensure_alive()
-            [published] = await state.set_many([(_corrected(components, claimed, changed, key, by), claimed)])
+            [published] = await state.set_many([(await _corrected(components, claimed, changed, key, by), claimed)])
         except BaseException:
             await state.set_many([(transitions.released(claimed, utc_now()), claimed)])
             await worker.hold(())
@@ -160,7 +160,7 @@ async def _publish_as(
     return published
 
 
-def _corrected(components: Components, doc: DocStatus, changed: Artifact, key: str, by: str) -> DocStatus:
+async def _corrected(components: Components, doc: DocStatus, changed: Artifact, key: str, by: str) -> DocStatus:
     now = utc_now()
     return correcting.corrected(
         doc,
@@ -170,7 +170,7 @@ def _corrected(components: Components, doc: DocStatus, changed: Artifact, key: s
         chunkset_hash=changed.chunkset_hash,
         warnings=warnings_of(changed),
         corrections=Corrections(len(corrections_of(changed)), by, now),
-        is_current=held_at_configuration(doc, components.configured),
+        is_current=held_at_configuration(doc, await components.configured()),
     )
 
 

@@ -45,6 +45,15 @@ def open_store(kind: str, slug: str, stamp: EmbedderStamp, config: Mapping[str, 
     return store.from_config(slug, stamp, options)
 
 
+def shown_config(kind: str, slug: str, config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The options of a store that `open_store` takes, if they are certain to hold no secret; None: they may.
+
+    Raises:
+        StoreConfigError: an unknown kind.
+    """
+    return dict(config) if _class_of(kind, slug).config_is_shown else None
+
+
 def _class_of(kind: str, slug: str) -> type[Store]:
     # Built-in kinds stand last, so that no package can take their place unnoticed.
     known = {entry.name: entry for entry in (*entry_points(group=GROUP), *_BUILT_IN)}

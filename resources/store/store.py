@@ -163,11 +163,16 @@ class HeldContent(msgspec.Struct, frozen=True):
     faults: dict[RowFault, int]
 
 
+_NO_DOCUMENT = "no-document"  # no id of a document: these end in 16 hex digits
+
+
 class Store(ABC):
     """One index. Safe for several processes at once; methods block, so call them off the event loop if it matters."""
 
     kind: ClassVar[str]
     Config: ClassVar[type[msgspec.Struct]]
+    # Whether no option can hold a secret, because `from_config` refuses one: then options are written down and shown.
+    config_is_shown: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
@@ -181,6 +186,18 @@ class Store(ABC):
     @abstractmethod
     def held_chunks(self, document_ids: Sequence[str]) -> dict[str, set[str]]:
         """Chunk ids (document id → ids) that the store holds with a vector, so that only new ones are embedded."""
+
+    def takes_vectors(self) -> bool:
+        """Whether the store can be written and searched with its embedder: it has no vectors, or that one's.
+
+        Raises:
+            StoreUnavailableError: it could not be asked.
+        """
+        try:
+            self.held_chunks([_NO_DOCUMENT])
+        except StoreMismatchError:
+            return False
+        return True
 
     @abstractmethod
     def write(self, builds: Sequence[DocumentBuild]) -> list[BuildResult]:

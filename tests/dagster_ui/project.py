@@ -158,7 +158,10 @@ class Project:
 
     def in_store(self, slug: str) -> set[str]:
         """The documents a store holds."""
-        return {held.document_id for held in Components(self.settings).target(slug).store.held_documents("", 1000)}
+        return {
+            held.document_id
+            for held in asyncio.run(Components(self.settings).target(slug)).store.held_documents("", 1000)
+        }
 
     def statuses(self, asset: dg.AssetKey) -> dict[str, set[str]]:
         """The partitions of an asset by the status that its page shows."""

@@ -151,7 +151,7 @@ def test_a_key_that_comes_back_is_built_again(project):
 
 
 def test_no_document_that_is_up_to_date_shows_as_unsynced(project):
-    """Not after a run, not after another source was added; a store with another embedder does show it."""
+    """Not after a run, a new source or a new default embedder; a store that names another embedder does show it."""
     query = """query($asset: [String!]!, $key: String) {
       assetNodeOrError(assetKey: {path: $asset}) { ... on AssetNode { staleCauses(partition: $key) { reason } } } }"""
     project.ingest()
@@ -166,7 +166,9 @@ def test_no_document_that_is_up_to_date_shows_as_unsynced(project):
     assert causes() == [[], [], []]
     config = project.root / "ingest.toml"
     config.write_text(config.read_text().replace('default_embedder = "hash"', 'default_embedder = "wordllama"'))
-    assert causes() == [[], [{"reason": "has a new code version"}], [{"reason": "has a new code version"}]]
+    assert causes() == [[], [], []]
+    config.write_text(config.read_text().replace('slug = "default"', 'slug = "default"\nembedder = "wordllama"'))
+    assert causes() == [[], [{"reason": "has a new code version"}], []]
 
 
 def test_a_source_page_tells_of_the_last_listing_that_found_something(project):

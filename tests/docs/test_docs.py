@@ -23,7 +23,7 @@ def test_the_readme_shows_every_key_with_its_default() -> None:
     assert shown.pop("sources") == [
         SourceSettings(name="samples", uri="samples").model_dump(mode="json", exclude={"org_id"})
     ]
-    assert shown.pop("stores") == [StoreSettings(slug="default").model_dump(mode="json", exclude={"name"})]
+    assert shown.pop("stores") == [StoreSettings(slug="default").model_dump(mode="json")]
     del defaults["sources"], defaults["stores"]
     assert shown == defaults
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ingest_assets.components import Target
 from ingest_assets.engine.building import BuildStage
+from ingest_assets.targets import Target
 from resources.document_state.model import LinkState
 from resources.document_state.reasons import Reason
 from resources.embedder.hash_embedder import HashEmbedder

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from ingest_assets.components import Target
 from ingest_assets.engine.building import BuildStage
 from ingest_assets.engine.claims import Selection
 from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.engine.extraction import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.parsing import ParserPool
+from ingest_assets.targets import Target
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.local_source import LocalSource

@@ -42,7 +42,7 @@ async def published(components: Components, texts, document_id: str = "a", store
     )  # fmt: skip
     links = {slug: ingested(extracted, slug) for slug in stores}
     if "default" in links:
-        parts = {"content": extracted.artifact_hash, **components.configured.stores["default"]}
+        parts = {"content": extracted.artifact_hash, **(await components.configured()).stores["default"]}
         links["default"] = msgspec.structs.replace(links["default"], parts=parts)
     await components.state.set_status(document_id, transitions.built(extracted, links, utc_now(), POLICY))
 

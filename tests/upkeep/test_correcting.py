@@ -68,7 +68,7 @@ async def test_a_correction_is_published(components):
     assert (doc.corrections.n, doc.corrections.by) == (1, "ann")
     assert artifact.chunks[1].correction.at == ANN.at
     assert await WorkerWatch(components.backend).all() == []
-    [_, store] = standings(doc, components.configured, ["default"])
+    [_, store] = standings(doc, await components.configured(), ["default"])
     assert store.why.startswith("chunks corrected by ann at ")
     assert store.what_to_do == "`ingest run --store default --stale`"
 

@@ -52,6 +52,7 @@ class DuckDBStore(Store):
 
     kind: ClassVar[str] = "duckdb"
     Config: ClassVar[type[msgspec.Struct]] = DuckDBConfig
+    config_is_shown: ClassVar[bool] = True
 
     def __init__(
         self, slug: str, path: Path, stamp: EmbedderStamp, *, lock_timeout: float = 30.0, memory_limit: str = "128MB"

@@ -49,6 +49,7 @@ class OpenSearchStore(Store):
 
     kind: ClassVar[str] = "opensearch"
     Config: ClassVar[type[msgspec.Struct]] = OpenSearchConfig
+    config_is_shown: ClassVar[bool] = True
 
     def __init__(self, slug: str, stamp: EmbedderStamp, config: OpenSearchConfig) -> None:
         super().__init__(slug, stamp)

@@ -53,6 +53,7 @@ class PgvectorStore(Store):
 
     kind: ClassVar[str] = "pgvector"
     Config: ClassVar[type[msgspec.Struct]] = PgvectorConfig
+    config_is_shown: ClassVar[bool] = True
 
     def __init__(self, slug: str, stamp: EmbedderStamp, config: PgvectorConfig) -> None:
         super().__init__(slug, stamp)

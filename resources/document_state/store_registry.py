@@ -1,0 +1,142 @@
+"""Stores as records: what the configuration says of each, and what was decided once and for all.
+
+The configuration says what a store is called and where it is, and a record follows it. It may leave open which embedder
+a store has: then it is the default of the moment the store was first recorded, and a later default changes no store
+that exists. A store that is taken out of the configuration keeps its record, so that its data can be found.
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from resources.records.backend import RecordBackend
+from resources.records.decoding import decoded
+from resources.records.record import Record, Stamp, Write
+
+KIND = "store"
+
+
+class DeclaredStore(msgspec.Struct, frozen=True):
+    """A store as the configuration has it.
+
+    Attributes:
+        slug: its name in URLs, commands and links; unique, and never another's.
+        name: what people call it.
+        kind: which kind of store it is.
+        embedder: the embedder's name; "" leaves it open.
+        config: its kind's options, if they are certain to hold no secret; None: they may, so they are not written down.
+        is_default: whether it is the one that is meant when none is named.
+    """
+
+    slug: str
+    name: str
+    kind: str
+    embedder: str
+    config: dict[str, Any] | None
+    is_default: bool
+
+
+class StoreRecord(msgspec.Struct, frozen=True):
+    """A store as it is recorded. `embedder` is that of its data, or of what will be written into it first."""
+
+    slug: str
+    name: str
+    kind: str
+    embedder: str
+    config: dict[str, Any] | None
+    is_default: bool
+    created_at: datetime
+
+    @property
+    def store_id(self) -> str:
+        """What links are named by: the slug. A store is renamed by its name."""
+        return self.slug
+
+    def following(self, declared: DeclaredStore) -> "StoreRecord":
+        """The record with all that the configuration decides. The embedder goes with the data: see `adopt`."""
+        return msgspec.structs.replace(
+            self, name=declared.name, kind=declared.kind, config=declared.config, is_default=declared.is_default
+        )
+
+
+class StoreRegistry:
+    """Store records of a backend. Every change is conditional, so that several processes can begin at once."""
+
+    def __init__(self, backend: RecordBackend) -> None:
+        self._backend = backend
+
+    async def all(self) -> dict[str, StoreRecord]:
+        """Every recorded store, configured or not, by slug."""
+        return {record.slug: record for record, _ in await self._all()}
+
+    async def register(
+        self, declared: Iterable[DeclaredStore], default_embedder: str, now: datetime
+    ) -> dict[str, StoreRecord]:
+        """Record the stores that are not, and let the records of the others follow the configuration.
+
+        Dying in between leaves some of them behind; the next call goes on. Repeated, it writes nothing.
+
+        Returns:
+            Every record, by slug.
+        """
+        wanted = {store.slug: store for store in declared}
+        found = {record.slug: (record, stamp) for record, stamp in await self._all()}
+        for slug, store in wanted.items():
+            if slug not in found:
+                found[slug] = await self._first(store, default_embedder, now)
+        records = {}
+        for slug, (record, stamp) in found.items():
+            declared_as = wanted.get(slug)
+            # Only what is configured can be meant by not naming any.
+            as_declared = record.following(declared_as) if declared_as else _not_default(record)
+            records[slug] = record if as_declared == record else await self._replaced(as_declared, stamp)
+        return records
+
+    async def adopt(self, record: StoreRecord, embedder: str) -> None:
+        """The store's data is of another embedder from now on. Left to the next call if somebody changes the record."""
+        found = await self._backend.read(KIND, record.slug)
+        if found is not None and self._decoded(found) == record:
+            await self._replaced(msgspec.structs.replace(record, embedder=embedder), found.stamp)
+
+    async def forget(self, slug: str) -> None:
+        """Remove a store's record; it has no data any more. Safe to repeat."""
+        found = await self._backend.read(KIND, slug)
+        if found is not None:
+            await self._backend.compare_and_set(KIND, [Write(slug, None, found.stamp)])
+
+    async def _first(self, store: DeclaredStore, default_embedder: str, now: datetime) -> tuple[StoreRecord, Stamp]:
+        """Record a store; if another process was faster, what that one has recorded."""
+        record = StoreRecord(
+            store.slug, store.name, store.kind, store.embedder or default_embedder, store.config, store.is_default, now
+        )
+        [result] = await self._backend.compare_and_set(KIND, [Write(store.slug, _encoded(record), None)])
+        if result.written and result.stamp is not None:
+            return record, result.stamp
+        found = await self._backend.read(KIND, store.slug)
+        if found is None:  # dropped and forgotten in the very moment between
+            return await self._first(store, default_embedder, now)
+        return self._decoded(found), found.stamp
+
+    async def _replaced(self, record: StoreRecord, stamp: Stamp) -> StoreRecord:
+        """Write a record, unless somebody has meanwhile: then theirs stands until the next call."""
+        [result] = await self._backend.compare_and_set(KIND, [Write(record.slug, _encoded(record), stamp)])
+        if result.written:
+            return record
+        found = await self._backend.read(KIND, record.slug)
+        return self._decoded(found) if found is not None else record
+
+    async def _all(self) -> list[tuple[StoreRecord, Stamp]]:
+        return [(self._decoded(found), found.stamp) async for found in self._backend.list_records(KIND)]
+
+    def _decoded(self, found: Record) -> StoreRecord:
+        return decoded(self._backend.uri, KIND, found, StoreRecord)
+
+
+def _not_default(record: StoreRecord) -> StoreRecord:
+    return msgspec.structs.replace(record, is_default=False)
+
+
+def _encoded(record: StoreRecord) -> bytes:
+    return msgspec.json.encode(record)

@@ -1,0 +1,113 @@
+"""Stores as records: decided once, followed since, and found when they are configured no more."""
+
+import asyncio
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from resources.document_state.store_registry import KIND, DeclaredStore, StoreRegistry
+from resources.records.backend import BackendCorruptError
+from resources.records.memory_backend import MemoryBackend
+from resources.records.record import Write
+from resources.records.sqlite_backend import SqliteBackend
+from tests.document_state.documents import NOW
+
+LATER = NOW + timedelta(days=1)
+
+
+def declared(slug: str = "s", **changes) -> DeclaredStore:
+    """A store of the configuration that leaves its embedder open."""
+    values = {"name": slug, "kind": "duckdb", "embedder": "", "config": {}, "is_default": slug == "s"}
+    return DeclaredStore(slug, **(values | changes))
+
+
+@pytest.fixture
+def registry() -> StoreRegistry:
+    """A registry in which no store is recorded."""
+    return StoreRegistry(MemoryBackend())
+
+
+async def test_the_embedder_is_decided_once(registry) -> None:
+    """A store that names no embedder has the default of its first moment, and keeps it and that moment for ever."""
+    first = (await registry.register([declared()], "hash", NOW))["s"]
+    assert (first.embedder, first.created_at, first.store_id) == ("hash", NOW, "s")
+    assert (await registry.register([declared()], "wordllama", LATER))["s"] == first
+    assert await registry.all() == {"s": first}
+
+
+async def test_a_named_embedder_is_recorded_when_the_data_is_its_own(registry) -> None:
+    """The configuration naming another embedder changes no record: that the data is another's does."""
+    first = (await registry.register([declared()], "hash", NOW))["s"]
+    assert (await registry.register([declared(embedder="minilm")], "hash", LATER))["s"] == first
+    await registry.adopt(first, "minilm")
+    assert (await registry.all())["s"] == msgspec.structs.replace(first, embedder="minilm")
+
+
+async def test_the_rest_follows_the_configuration(registry) -> None:
+    """Name, kind, options and which is the default are as the configuration says now."""
+    await registry.register([declared(), declared("t")], "hash", NOW)
+    changed = [declared(name="Law", config={"path": "x"}, is_default=False), declared("t", is_default=True)]
+    records = await registry.register(changed, "hash", LATER)
+    assert (records["s"].name, records["s"].config) == ("Law", {"path": "x"})
+    assert [slug for slug, record in (await registry.all()).items() if record.is_default] == ["t"]
+    assert {record.created_at for record in records.values()} == {NOW}
+
+
+async def test_a_store_that_is_configured_no_more(registry) -> None:
+    """It keeps its record, and is the default no more; configured again, it is the same store."""
+    first = (await registry.register([declared()], "hash", NOW))["s"]
+    records = await registry.register([declared("t")], "hash", LATER)
+    assert records["s"] == msgspec.structs.replace(first, is_default=False)
+    assert (await registry.register([declared(), declared("t")], "minilm", LATER))["s"] == first
+
+
+async def test_registering_again_writes_nothing(registry, monkeypatch) -> None:
+    """Every command registers, so nothing to say costs no write."""
+    await registry.register([declared(), declared("t")], "hash", NOW)
+
+    async def refuse(kind, writes):
+        raise AssertionError((kind, writes))
+
+    monkeypatch.setattr(registry._backend, "compare_and_set", refuse)
+    assert len(await registry.register([declared(), declared("t")], "minilm", LATER)) == 2
+
+
+async def test_two_processes_begin_at_once(tmp_path) -> None:
+    """Of several that record a store at once with different defaults, one decides and all have its answer."""
+    backends = [SqliteBackend(tmp_path / "state.db") for _ in range(8)]
+    defaults = [f"embedder-{i}" for i in range(len(backends))]
+    answers = await asyncio.gather(
+        *(
+            StoreRegistry(backend).register([declared()], default, NOW)
+            for backend, default in zip(backends, defaults, strict=True)
+        )
+    )
+    [record] = (await StoreRegistry(backends[0]).all()).values()
+    assert {answer["s"].embedder for answer in answers} == {record.embedder}
+    for backend in backends:
+        await backend.close()
+
+
+async def test_two_change_a_record_at_once(registry) -> None:
+    """Whoever acts on a record that is another by now changes nothing."""
+    first = (await registry.register([declared()], "hash", NOW))["s"]
+    await registry.adopt(first, "minilm")
+    await registry.adopt(first, "wordllama")
+    assert (await registry.all())["s"].embedder == "minilm"
+
+
+async def test_forgotten(registry) -> None:
+    """A forgotten store is a new one when it is recorded again; forgetting again does nothing."""
+    await registry.register([declared()], "hash", NOW)
+    await registry.forget("s")
+    await registry.forget("s")
+    assert await registry.all() == {}
+    assert (await registry.register([declared()], "minilm", LATER))["s"].embedder == "minilm"
+
+
+async def test_a_record_that_cannot_be_read_is_named(registry) -> None:
+    """A damaged record is told by its slug."""
+    await registry._backend.compare_and_set(KIND, [Write("legal", b"{", None)])
+    with pytest.raises(BackendCorruptError, match="legal"):
+        await registry.all()
