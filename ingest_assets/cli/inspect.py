@@ -10,6 +10,7 @@ import msgspec
 
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.components import Components
+from ingest_assets.parsing import sandbox
 from ingest_assets.settings import Settings, StoreSettings
 from resources.artifact_store.artifact import Place
 from resources.document_source.document_ids import document_id, shown_key, source_uri
@@ -97,6 +98,7 @@ class _Counts:
             "reasons": self.reasons,
             "stores": self.stores,
             "lost_sources": self.lost_sources,
+            "parsers_not_confined": list(sandbox.missing()),
         }
 
 
@@ -115,6 +117,8 @@ async def status(components: Components, as_json: bool) -> int:
 
 
 def _print_status(counts: _Counts, settings: Settings) -> None:
+    for lost in sandbox.missing():
+        say(f"This machine cannot take away from parsers: {lost}. See docs/security.md.")
     say(f"{counts.documents} documents")
     if not counts.documents:
         say("Nothing is known yet. `ingest run` lists the sources and ingests what it finds.")

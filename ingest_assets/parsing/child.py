@@ -1,13 +1,16 @@
 """The child's main loop: one document after the other, until the parent closes the pipe."""
 
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import BinaryIO
 
 from resources.document_state.reasons import Reason
 
 from . import frames, sandbox
+from .chunk import load_splitter
 from .document import parse
 from .frames import PREFIX, Outcome
 from .limits import ParseLimits
@@ -19,9 +22,10 @@ def main() -> None:
     requests, replies = _own_pipes()
     header, _ = _receive(requests)
     setup = frames.decode_setup(header)
-    sandbox.enter(setup.limits, setup.parent)
     resident = _resident_kib()
-    _send(replies, ParseFailure(Reason.NO_TEXT, "ready"), setup.limits, resident)
+    load_splitter(setup.chunking)  # it may lie anywhere, so it is imported while anything can be read
+    lost = sandbox.enter(setup.limits, setup.parent, _program_folders())
+    _write(replies, frames.encode(frames.Ready(lost)), resident)
     while True:
         try:
             header, content = _receive(requests)
@@ -45,6 +49,18 @@ def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
     # The parent reads what is said on descriptor 2 only after a death; a full pipe must not stop the child.
     os.set_blocking(2, False)
     return requests, replies
+
+
+def _program_folders() -> Iterator[str]:
+    """Where modules that are needed later are imported from: Python, what is installed for it, and our packages.
+
+    Not the folder that ours lie in, nor others of the caller's path: those are a user's, with secrets and documents.
+    """
+    yield from (f"{prefix}/lib" for prefix in (sys.base_prefix, sys.prefix))
+    yield from (entry for entry in sys.path if Path(entry).name in {"site-packages", "dist-packages"})
+    root = Path(__file__).resolve().parents[2]
+    yield from (str(root / package) for package in ("ingest_assets", "resources"))
+    yield from ("/lib", "/lib64", "/usr/lib", "/usr/lib64")  # the libraries that these are linked to
 
 
 def _resident_kib() -> Callable[[], int]:
@@ -76,6 +92,10 @@ def _send(replies: BinaryIO, outcome: Outcome, limits: ParseLimits, resident: Ca
     body = _encoded(outcome)
     if len(body) > limits.reply_bytes:
         body = frames.encode(ParseFailure(Reason.TOO_LARGE, "Its pieces are larger than a result may be."))
+    _write(replies, body, resident)
+
+
+def _write(replies: BinaryIO, body: bytes, resident: Callable[[], int]) -> None:
     view = memoryview(PREFIX.pack(len(body), resident()) + body)
     while view:
         view = view[replies.write(view) :]

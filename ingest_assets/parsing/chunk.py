@@ -63,10 +63,19 @@ def _edges_within(whole: str, start: int, end: int) -> Iterator[int]:
 _Split = Callable[[str], list[tuple[int, str]]]
 
 
+def load_splitter(chunking: Chunking) -> None:
+    """Import a user's splitter now. That it cannot be is said of each document, as a fault that is not its own."""
+    if chunking.splitter != MARKDOWN:
+        _resolve(chunking.splitter)
+
+
 @lru_cache(maxsize=8)
 def _splitter(chunking: Chunking, markdown: bool) -> _Split:
     if chunking.splitter != MARKDOWN:
-        return _located(_resolve(chunking.splitter), chunking.splitter)
+        found = _resolve(chunking.splitter)
+        if isinstance(found, Refused):
+            raise found
+        return _located(found, chunking.splitter)
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
     kind = MarkdownSplitter if markdown else TextSplitter
@@ -74,14 +83,15 @@ def _splitter(chunking: Chunking, markdown: bool) -> _Split:
     return split
 
 
-def _resolve(name: str) -> Callable[[str], list[str]]:
+@lru_cache(maxsize=1)
+def _resolve(name: str) -> Callable[[str], list[str]] | Refused:
     module, _, function = name.partition(":")
     try:
         found: Any = import_module(module)
         for part in function.split("."):
             found = getattr(found, part)
-    except Exception as error:
-        raise Refused(Reason.INTERNAL_ERROR, f"The splitter {name} cannot be imported: {error}") from error
+    except Exception as error:  # noqa: BLE001 - a user's module raises anything
+        return Refused(Reason.INTERNAL_ERROR, f"The splitter {name} cannot be imported: {error}")
     split: Callable[[str], list[str]] = found
     return split
 

@@ -32,9 +32,20 @@ class Request(msgspec.Struct, frozen=True):
     filename: str
 
 
+class Ready(msgspec.Struct, frozen=True):
+    """The reply to the setup.
+
+    Attributes:
+        missing: What the child could not take away from itself.
+    """
+
+    missing: tuple[str, ...]
+
+
 encode = msgspec.json.Encoder().encode
 decode_setup = msgspec.json.Decoder(Setup).decode
 decode_request = msgspec.json.Decoder(Request).decode
+decode_ready = msgspec.json.Decoder(Ready).decode
 decode_outcome = msgspec.json.Decoder(Outcome).decode
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import logging
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from resources.document_state.reasons import Reason
@@ -18,6 +20,7 @@ from .frames import PREFIX, Outcome
 from .limits import Chunking, ParseLimits
 from .result import ParseFailure
 
+_logger = logging.getLogger(__name__)
 _ROOT = str(Path(__file__).resolve().parents[2])
 # -I leaves out everything a caller could have put on the path, so it is handed over by arguments.
 _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from ingest_assets.parsing.child import main; main()"
@@ -156,7 +159,7 @@ class Worker:
         while (body := self._next_body()) is not None:
             self._since = time.monotonic()
             if not self.ready:
-                self.ready = True
+                self._become_ready(body)
                 continue
             if not self.jobs:
                 raise Dead
@@ -197,6 +200,15 @@ class Worker:
             return False
         return True
 
+    def _become_ready(self, body: bytes) -> None:
+        try:
+            lost = frames.decode_ready(body).missing
+        except ValueError as error:
+            raise Dead from error
+        self.ready = True
+        if lost:
+            _tell_what_is_missing(lost)
+
     def _next_body(self) -> bytes | None:
         if len(self._received) < PREFIX.size:
             return None
@@ -211,6 +223,12 @@ class Worker:
         # One that has been big keeps its heap; what it does next would be refused memory it has a right to.
         self.retiring = self.retiring or resident_kib * 1024 > self._limits.memory_bytes // 4
         return body
+
+
+@lru_cache(maxsize=1)
+def _tell_what_is_missing(lost: tuple[str, ...]) -> None:
+    """Once in the life of this program."""
+    _logger.warning("This machine cannot take away from parsers: %s. See docs/security.md.", "; ".join(lost))
 
 
 def _widen(descriptor: int) -> None:

@@ -4,7 +4,6 @@ import ctypes
 import os
 import sys
 import time
-from pathlib import Path
 
 
 def by_line(text: str) -> list[str]:
@@ -33,5 +32,16 @@ def hostile(text: str) -> list[str]:
 
 def confess(text: str) -> list[str]:
     """What the child can see of the world."""
-    descriptors = list(Path("/proc/self/fd").iterdir())
-    return [f"environment {sorted(os.environ)}", f"modules {sorted(sys.modules)}", f"descriptors {len(descriptors)}"]
+    return [
+        f"environment {sorted(os.environ)}",
+        f"modules {sorted(sys.modules)}",
+        f"descriptors {sum(_is_open(number) for number in range(256))}",
+    ]
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
