@@ -10,6 +10,7 @@ from typing import Any
 from resources.artifact_store.artifact import Piece, Place
 from resources.document_state.reasons import Reason
 
+from .clean import is_clean
 from .limits import MARKDOWN, Chunking
 from .result import Refused
 from .text import Heading, Text
@@ -124,6 +125,8 @@ def _split_by_user(split: Callable[[str], list[str]], name: str, text: str) -> l
         raise Refused(Reason.INTERNAL_ERROR, f"The splitter {name} raised {type(error).__name__}: {error}") from error
     if not all(isinstance(piece, str) for piece in pieces):
         raise Refused(Reason.INTERNAL_ERROR, f"The splitter {name} gave something that is not a str.")
+    if not is_clean("".join(pieces)):
+        raise Refused(Reason.INTERNAL_ERROR, f"The splitter {name} gave control characters that were not in the text.")
     return pieces
 
 

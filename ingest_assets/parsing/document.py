@@ -1,17 +1,22 @@
 """One document, from bytes to pieces; every exception ends as a reason."""
 
+import re
 from importlib import import_module
 from pathlib import PurePosixPath
 
 from resources.document_state.reasons import Reason
 
 from .chunk import cut
+from .clean import n_bidi_controls
 from .formats import FORMATS
 from .limits import Chunking, ParseLimits
 from .result import ParsedDocument, ParseFailure, Refused
 from .sniff import Sniffed, sniff
 from .text import Source, Text
 from .versions import parser_name
+
+_MOST_EMPTY_PAGES = 0.2
+_WORD = re.compile(r"[^\W_]")  # a letter or a digit, of any script; without one it is noise
 
 
 def parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunking) -> ParsedDocument | ParseFailure:
@@ -38,8 +43,9 @@ def _parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunkin
     read(sniffed, Source(filename, content, limits, sniffed.text), text)
     whole = text.finish()
     pieces = cut(text, whole, chunking)
-    if not pieces:
+    if not pieces or not _WORD.search(whole):
         raise Refused(Reason.NO_TEXT, "Nothing in it is text.")
+    _warn(text, whole)
     library = text.library or next(iter(FORMATS[sniffed.media_type].libraries), None)
     return ParsedDocument(
         title=_title(text, filename),
@@ -53,6 +59,17 @@ def _parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunkin
         warnings=text.warnings,
         removed=dict(sorted(text.removed.items())),
     )
+
+
+def _warn(text: Text, whole: str) -> None:
+    """Say what a person should know of a text that was read."""
+    if text.n_pages and text.empty_pages > _MOST_EMPTY_PAGES * text.n_pages:
+        text.warn(f"{text.empty_pages:,} of {text.n_pages:,} pages gave no text.")
+    if controls := n_bidi_controls(whole):
+        text.warn(f"It holds {controls:,} characters that change the direction of text; what is shown may mislead.")
+    if text.removed:
+        found = sorted(text.removed.items())
+        text.warn("Left out, in characters: " + ", ".join(f"{kind.replace('_', ' ')} {n:,}" for kind, n in found) + ".")
 
 
 def read(sniffed: Sniffed, source: Source, text: Text) -> None:

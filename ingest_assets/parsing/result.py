@@ -6,6 +6,8 @@ from resources.artifact_store.artifact import Piece
 from resources.document_state.reasons import Reason
 
 DETAIL_CHARS = 300
+TITLE_CHARS = 200
+MOST_WARNINGS = 50
 
 
 class ParsedDocument(msgspec.Struct, tag="parsed"):
@@ -46,7 +48,9 @@ class ParseFailure(msgspec.Struct, tag="failed"):
     seconds: float = 0.0
 
     def __post_init__(self) -> None:
-        """Keep the sentence short enough for a record."""
+        """Keep the sentence short enough for a record, and fit to be shown whatever document or child it is from."""
+        if not self.detail.isprintable():
+            self.detail = "".join(character if character.isprintable() else "\ufffd" for character in self.detail)
         if len(self.detail) > DETAIL_CHARS:
             self.detail = self.detail[: DETAIL_CHARS - 1] + "…"
 

@@ -8,9 +8,8 @@ from resources.document_state.reasons import Reason
 
 from .clean import clean
 from .limits import ParseLimits
-from .result import Refused
+from .result import DETAIL_CHARS, MOST_WARNINGS, TITLE_CHARS, Refused
 
-_TITLE_CHARS = 200
 # What programs put into a title by themselves.
 _MADE_BY = re.compile(r"^Microsoft (?:Office )?(?:Word|PowerPoint|Excel) - ")
 _JUNK_TITLES = frozenset(["powerpoint presentation", "word document", "presentation", "untitled", "no title"])
@@ -100,11 +99,12 @@ class Text:
             return
         words = _MADE_BY.sub("", " ".join(clean(title, self.removed).split()))
         if words.lower() not in _JUNK_TITLES:
-            self.title = words[:_TITLE_CHARS].strip()
+            self.title = words[:TITLE_CHARS].strip()
 
     def warn(self, sentence: str) -> None:
         """Note something a person should know, once."""
-        if sentence not in self.warnings:
+        sentence = sentence[:DETAIL_CHARS]
+        if sentence not in self.warnings and len(self.warnings) < MOST_WARNINGS:
             self.warnings.append(sentence)
 
     def finish(self) -> str:

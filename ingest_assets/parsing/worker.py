@@ -16,6 +16,7 @@ from pathlib import Path
 from resources.document_state.reasons import Reason
 
 from . import frames
+from .accept import is_acceptable
 from .frames import PREFIX, Outcome
 from .limits import Chunking, ParseLimits
 from .result import ParseFailure
@@ -238,6 +239,9 @@ def _widen(descriptor: int) -> None:
 
 def _decoded(body: bytes) -> Outcome:
     try:
-        return frames.decode_outcome(body)
+        outcome = frames.decode_outcome(body)
     except ValueError as error:
         raise Dead from error
+    if not is_acceptable(outcome):
+        raise Dead
+    return outcome
