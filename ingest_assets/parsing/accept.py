@@ -1,7 +1,7 @@
 """What the parent believes of a child's reply: text within bounds, and nothing else.
 
-A parser that a document took over writes what it likes into the pipe. The decoder has proven that it has the shape of an
-outcome; here its values are proven to be ones that our own code could have made.
+A parser that a document took over writes what it likes into the pipe. The decoder has proven that it has the shape of
+an outcome; here its values are proven to be ones that our own code could have made.
 """
 
 from collections.abc import Iterator
@@ -30,8 +30,10 @@ def is_acceptable(outcome: Outcome) -> bool:
     """Whether a decoded reply is one that an honest child could have sent."""
     if isinstance(outcome, ParseFailure):
         return outcome.reason in PARSE_REASONS
-    return _is_within_bounds(outcome) and all(piece.text and not piece.text.isspace() for piece in outcome.pieces) and (
-        is_clean("".join(_texts(outcome)))
+    return (
+        _is_within_bounds(outcome)
+        and all(piece.text and not piece.text.isspace() for piece in outcome.pieces)
+        and (is_clean("".join(_texts(outcome))))
     )
 
 

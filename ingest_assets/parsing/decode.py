@@ -1,5 +1,6 @@
 """From bytes to characters: byte order mark, UTF-8, then a guess that is written down."""
 
+import re
 from typing import NamedTuple
 
 _BOMS = (
@@ -9,8 +10,25 @@ _BOMS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
+# UTF-8 is tried anyway, and better. The others are Python's own, or make markup of harmless letters.
+_NOT_BELIEVED = frozenset(
+    [
+        "utf-8", "utf8", "utf-7", "utf7", "u7", "idna", "punycode", "unicode-escape", "raw-unicode-escape",
+        "unicodeescape", "rawunicodeescape", "undefined",
+    ]
+)  # fmt: skip
 _MOST_CONTROLS = 0.3
 _MOST_CONTROLS_GUESSED = 0.02
+_WESTERN = "cp1252"
+# Its letters but those of Icelandic, and the signs of ordinary prose: quotes, dashes, currencies.
+_WESTERN_CHARACTERS = frozenset(
+    bytes([0x80, 0x82, 0x84, 0x85, *range(0x91, 0x9A), 0x9C, 0x9E, *range(0xA0, 0xA4), 0xA7, 0xA9, 0xAA, 0xAB, 0xAE,
+           *range(0xB0, 0xB3), 0xB5, 0xB7, 0xBA, 0xBB, 0xBC, 0xBD, 0xBF, *range(0xC0, 0xD0), *range(0xD1, 0xDD),
+           *range(0xDF, 0xF0), *range(0xF1, 0xFD), 0xFF]).decode("cp1252")
+)  # fmt: skip
+_SHOUTED = re.compile("[a-z\\xe0-\\xff][\\xc0-\\xde]")
+_MOST_FOREIGN = 0.25
+_MOST_ODD = 0.02
 _SAMPLE = 64 * 1024  # charset-normalizer needs about 1 ms a KB
 _TEXT_CONTROLS = frozenset(b"\t\n\x0b\x0c\r\x1b")
 _CONTROLS = bytes(code for code in range(32) if code not in _TEXT_CONTROLS)
@@ -34,7 +52,7 @@ def decode(content: bytes, declared: str | None = None) -> Decoded | None:
     for bom, encoding in _BOMS:
         if content.startswith(bom):
             return _lenient(content, encoding)
-    if declared and declared.lower().replace("_", "-") not in {"utf-8", "utf8"}:
+    if declared and declared.lower().replace("_", "-") not in _NOT_BELIEVED:
         try:
             return Decoded(content.decode(declared), declared.lower())
         except (LookupError, ValueError):
@@ -69,16 +87,39 @@ def _damaged(content: bytes) -> Decoded | None:
     good = len(content) - len(text)  # about the multi-byte characters that did decode
     if bad * 20 <= good:
         return Decoded(text, "utf-8", "Some bytes are not valid utf-8 and were replaced.")
-    # A guess makes text of anything: bytes of no known encoding that hold control characters are no text.
+    # A guess makes text of anything: bytes of no known encoding that hold NULs or many controls are no text.
+    if b"\x00" in content:
+        return None
     return None if _share_of_controls(content) > _MOST_CONTROLS_GUESSED else _guess(content)
 
 
 def _guess(content: bytes) -> Decoded:
+    encoding = _WESTERN if _is_western(content[:_SAMPLE]) else _detected(content[:_SAMPLE])
+    return _lenient(content, encoding, f"The encoding is not declared; {encoding} was guessed.")
+
+
+def _is_western(sample: bytes) -> bool:
+    """Whether it is Windows' Western European, by far the most common: mostly ASCII, and the rest letters and quotes.
+
+    Detection needs more text than short files have, and takes old code pages of DOS for it. Other scripts have few
+    ASCII letters; Eastern European ones have letters that here are signs, or capitals within words.
+    """
+    try:
+        text = sample.decode(_WESTERN)
+    except UnicodeDecodeError:
+        return False
+    foreign = [character for character in text if not character.isascii()]
+    odd = sum(character not in _WESTERN_CHARACTERS for character in foreign)
+    letters = sum(map(str.isalpha, text))
+    mostly_ascii = sum(map(str.isalpha, foreign)) < _MOST_FOREIGN * letters
+    return mostly_ascii and odd <= _MOST_ODD * len(foreign) and not _SHOUTED.search(text)
+
+
+def _detected(sample: bytes) -> str:
     from charset_normalizer import from_bytes
 
-    best = from_bytes(content[:_SAMPLE]).best()
-    encoding = best.encoding if best is not None else "cp1252"
-    return _lenient(content, encoding, f"The encoding is not declared; {encoding} was guessed.")
+    best = from_bytes(sample).best()
+    return best.encoding if best is not None else _WESTERN
 
 
 def _looks_binary(content: bytes) -> bool:

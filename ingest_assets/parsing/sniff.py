@@ -34,6 +34,11 @@ _BINARY = (
     (b"OggS", "an audio file"),
     (b"ID3", "an audio file"),
     (b"\xe4\x52\x5c\x7b", "a OneNote section"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (b"SQLite format 3\x00", "a database"),
+    (b"RIFF", "a sound, picture or film"),
+    (b"AT&TFORM", "a DjVu scan"),
+    (b"\xffWPC", "a WordPerfect document"),
 )
 _BY_SUFFIX = {
     "md": formats.MARKDOWN,
@@ -47,7 +52,9 @@ _BY_SUFFIX = {
     "jsonl": formats.JSONL,
     "ndjson": formats.JSONL,
     "eml": formats.EML,
-    "xml": formats.XML,
+    **dict.fromkeys(
+        ("xml", "xsl", "xslt", "xsd", "svg", "rss", "atom", "rdf", "kml", "gpx", "dita", "opml"), formats.XML
+    ),
     "htm": formats.HTML,
     "html": formats.HTML,
     "xhtml": formats.HTML,
@@ -57,6 +64,13 @@ _XML_ENCODING = re.compile(rb"""^<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]{1
 _HTML = re.compile(
     r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]*>\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
 )
+# Past comments and a document type, a root element that names the space its names are of.
+_XML = re.compile(
+    r"(?:<!--(?:(?!-->).){0,4000}-->\s*|<!DOCTYPE[^>\[]{0,400}>\s*)*<[A-Za-z_][\w.:-]{0,100}\s[^<>]{0,1000}?xmlns[:=]",
+    re.DOTALL,
+)
+_PDF_OBJECT = re.compile(rb"\b\d+\s+\d+\s+obj\b")
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MAIL = re.compile(
     r"(?:(?:return-path|received|from|to|subject|date|message-id|mime-version|delivered-to|x-[\w-]+|content-type):.*\n"
     r"(?:[ \t].*\n)*){2}",
@@ -73,6 +87,10 @@ class Sniffed(NamedTuple):
     warning: str = ""
 
 
+# Programs for a printer, whose text is not what they print.
+_PROGRAMS = (b"%!PS", b"\x04%!PS", b"\x1b%-12345X")
+
+
 def sniff(filename: str, content: bytes, limits: ParseLimits) -> Sniffed:
     """Say what content is.
 
@@ -83,16 +101,40 @@ def sniff(filename: str, content: bytes, limits: ParseLimits) -> Sniffed:
         return Sniffed(_zip_type(content, limits))
     if content.startswith(_OLE):
         raise _ole(content)
-    if b"%PDF-" in content[:_PDF_HEAD]:
+    if _is_pdf(filename, content):
         return Sniffed(formats.PDF)
     if content.startswith(b"{\\rtf"):
         return Sniffed(formats.RTF)
+    if content.startswith(_PROGRAMS):
+        raise Refused(Reason.UNSUPPORTED_TYPE, "The content is a program for a printer, which no parser reads.")
     declared = _META_CHARSET.search(content[: 4 * _HEAD]) or _XML_ENCODING.match(content[:_HEAD])
     decoded = decode(content, declared[1].decode() if declared else None)
     what = next((what for magic, what in _BINARY if content.startswith(magic)), "binary data")
     if decoded is None or (what != "binary data" and _has_controls(content)):
         raise Refused(Reason.UNSUPPORTED_TYPE, f"The content is {what}, which no parser reads.")
     return Sniffed(_text_type(filename, decoded.text), *decoded)
+
+
+def _is_pdf(filename: str, content: bytes) -> bool:
+    """By its header, which may stand behind other bytes; or by its name, if there is an object of a PDF in it.
+
+    Text that explains the format has a header in it, too.
+    """
+    if content.startswith(b"%PDF-"):
+        return True
+    if _suffix(filename) == "pdf" or content.startswith(b"%PDF"):
+        return _PDF_OBJECT.search(content) is not None
+    head = content[:_PDF_HEAD]
+    return b"%PDF-" in head and not _is_plain(head) and _PDF_OBJECT.search(content) is not None
+
+
+def _is_plain(head: bytes) -> bool:
+    """Whether this reads as ASCII or UTF-8 without controls; a character may be cut at the end."""
+    return not _CONTROL.search(head) and "\ufffd" not in head[:-3].decode("utf-8", "replace")[:-1]
+
+
+def _suffix(filename: str) -> str:
+    return filename.rpartition(".")[2].lower().strip()
 
 
 def _has_controls(content: bytes) -> bool:
@@ -132,7 +174,7 @@ def _ole(content: bytes) -> Refused:
 
 
 def _text_type(filename: str, text: str) -> str:
-    named = _BY_SUFFIX.get(filename.rpartition(".")[2].lower().strip())
+    named = _BY_SUFFIX.get(_suffix(filename))
     head = text[: 4 * _HEAD]
     start = head.lstrip("\ufeff \t\r\n\x00")
     if named in {formats.MARKDOWN, formats.RST, formats.CSV, formats.TSV, formats.JSON, formats.JSONL, formats.EML}:
@@ -141,7 +183,7 @@ def _text_type(filename: str, text: str) -> str:
     if start.startswith("<"):
         if named == formats.HTML or _HTML.match(head):
             return formats.HTML
-        if named == formats.XML or start.startswith("<?xml"):
+        if named == formats.XML or start.startswith("<?xml") or _XML.match(start):
             return formats.XML
     elif start.startswith(("{", "[")) and _is_json(text):
         return formats.JSON

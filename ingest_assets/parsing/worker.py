@@ -116,8 +116,11 @@ class Worker:
             return False
         if not self.jobs:
             return True
-        if job.heavy or job.alone or self.jobs[-1].heavy or self.jobs[-1].alone:
+        if job.alone or self.jobs[-1].alone:
             return False
+        if job.heavy or self.jobs[-1].heavy:
+            # One may wait, so that the child has work while we are told of the last; if that hangs, another takes it.
+            return len(self.jobs) == 1 and len(job.content) <= _AHEAD_BYTES
         return len(self.jobs) < _AHEAD_DOCUMENTS and self._ahead_bytes + len(job.content) <= _AHEAD_BYTES
 
     def give(self, job: Job) -> None:

@@ -1,9 +1,11 @@
 """JSON as lines `path: value`, and turns of a conversation as `path speaker: words`."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from ingest_assets.parsing.clean import clean
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
 from resources.document_state.reasons import Reason
@@ -81,8 +83,15 @@ def _lines(path: str, value: Any, depth: int) -> Iterator[str]:
     elif isinstance(value, list):
         for number, inner in enumerate(value, 1):
             yield from _lines(f"{path}[{number}]", inner, depth + 1)
-    elif value is not None and value != "":
+    elif value is not None and not _is_blank(value):
         yield f"{path}: {_shown(value)}" if path else _shown(value)
+
+
+def _is_blank(value: Any) -> bool:
+    """Whether nothing of a value is left once it is cleaned."""
+    if not isinstance(value, str) or (value and value.isprintable()):
+        return False
+    return not clean(value, Counter()).strip()
 
 
 def _told(pairs: _Pairs) -> tuple[int, int] | None:

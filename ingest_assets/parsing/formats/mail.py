@@ -3,14 +3,16 @@
 import codecs
 import email
 import email.policy
+from collections import deque
 from collections.abc import Iterator
 from email.message import EmailMessage
 
 from ingest_assets.parsing.decode import decode
+from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
+from resources.document_state.reasons import Reason
 
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
-_MOST_PARTS = 1000
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -22,16 +24,34 @@ def read(source: Source, text: Text) -> None:
     message = email.message_from_bytes(content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     text.suggest_title(_header(message, "Subject"))
-    _write_message(message, text, source.limits.nesting)
+    _write_message(message, text, source.limits.nesting, _Budget(source.limits.archive_entries))
 
 
-def _write_message(message: EmailMessage, text: Text, levels: int) -> None:
+class _Budget:
+    """How many more parts a message may have, those of forwarded ones included."""
+
+    def __init__(self, parts: int) -> None:
+        self._most = parts
+        self._left = parts
+
+    def spend(self) -> None:
+        """Count a part.
+
+        Raises:
+            Refused: `too_large`.
+        """
+        self._left -= 1
+        if self._left < 0:
+            raise Refused(Reason.TOO_LARGE, f"It has more than {self._most:,} parts (limits.archive_entries).")
+
+
+def _write_message(message: EmailMessage, text: Text, levels: int, budget: _Budget) -> None:
     lines = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
     text.block("\n".join(lines))
     attached: list[str] = []
     forwarded: list[EmailMessage] = []
     bodies: list[EmailMessage] = []
-    for part in _leaves(message):
+    for part in _leaves(message, budget):
         if part.get_content_type() == "message/rfc822":
             forwarded.extend(inner for inner in _inner(part) if isinstance(inner, EmailMessage))
         elif part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
@@ -47,23 +67,22 @@ def _write_message(message: EmailMessage, text: Text, levels: int) -> None:
         if levels <= 0:
             text.warn("A message forwarded too many times over was left out.")
             return
-        _write_message(inner, text, levels - 1)
+        _write_message(inner, text, levels - 1, budget)
 
 
-def _leaves(message: EmailMessage) -> Iterator[EmailMessage]:
+def _leaves(message: EmailMessage, budget: _Budget) -> Iterator[EmailMessage]:
     """Parts that are not containers; of alternatives the plain one, else the HTML one."""
-    waiting: list[EmailMessage] = [message]
-    for _ in range(_MOST_PARTS):
-        if not waiting:
-            return
-        part = waiting.pop(0)
+    waiting: deque[EmailMessage] = deque([message])
+    while waiting:
+        part = waiting.popleft()
+        budget.spend()
         kind = part.get_content_type()
         if not part.is_multipart() or kind == "message/rfc822":
             yield part
         elif kind == "multipart/alternative":
-            waiting[:0] = _preferred(part)
+            waiting.extendleft(reversed(_preferred(part)))
         else:
-            waiting[:0] = _inner(part)
+            waiting.extendleft(reversed(_inner(part)))
 
 
 def _inner(part: EmailMessage) -> list[EmailMessage]:

@@ -17,8 +17,9 @@ def read(source: Source, text: Text) -> None:
         Refused: `malformed`, also for entities of the document's own; `too_deep`.
     """
     text.markdown = False
-    refuse_entities(source.content)
-    parser = xml.parsers.expat.ParserCreate()
+    content = source.text.encode("utf-8", "replace")
+    refuse_entities(content)
+    parser = xml.parsers.expat.ParserCreate("utf-8")  # what the declaration says has been heard
     parser.buffer_text = True
     depth = 0
     gathered: list[str] = []
@@ -45,6 +46,6 @@ def read(source: Source, text: Text) -> None:
     parser.EndElementHandler = end
     parser.CharacterDataHandler = gathered.append
     try:
-        parser.Parse(source.content, True)  # noqa: FBT003 - its signature
+        parser.Parse(content.lstrip(), True)  # noqa: FBT003 - its signature
     except xml.parsers.expat.ExpatError as error:
         raise Refused(Reason.MALFORMED, f"It is not well-formed XML: {error}.") from error

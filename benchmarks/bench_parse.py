@@ -1,0 +1,113 @@
+"""Parsing beside the bare library: `make bench-parse DOCS=folder of PDFs`.
+
+Prints ratios. The machine does other things too, so each measurement is repeated, alternating, and the best of each
+counts.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pypdfium2
+
+from ingest_assets.parsing import Chunking, ParsedDocument, ParseLimits, ParserPool
+
+_SMALL_TEXTS = 3000
+_TEXT = b"The quick brown fox jumps over the lazy dog near the river bank.\n" * 15
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="where PDFs are, at any depth")
+    parser.add_argument("--repeat", type=int, default=5)
+    arguments = parser.parse_args()
+    contents = [path.read_bytes() for path in sorted(arguments.folder.rglob("*.pdf"))]
+    if not contents:
+        sys.exit(f"There is no PDF in {arguments.folder}. Name a folder that has some: make bench-parse DOCS=folder")
+    _pdfs(contents, arguments.repeat)
+    _small_texts(arguments.repeat)
+
+
+def _pdfs(contents: list[bytes], repeat: int) -> None:
+    with _pool(1) as one, _pool(2) as two:
+        ways: dict[str, Callable[[], int]] = {
+            "bare library": lambda: sum(map(_bare_pages, contents)),
+            "one worker": lambda: _pages(one, contents),
+            "two workers": lambda: _pages(two, contents),
+        }
+        pages = {name: way() for name, way in ways.items()}  # and everything is loaded
+        seconds = _best_of(ways, repeat)
+    bare = pages["bare library"] / seconds["bare library"]
+    alone = pages["one worker"] / seconds["one worker"]
+    print(f"{len(contents)} PDFs, {pages['bare library']} pages with the bare library, {pages['one worker']} here")
+    print(f"bare library {bare:7.0f} pages/s")
+    print(f"one worker   {alone:7.0f} pages/s   {alone / bare:.2f} of the bare library")
+    both = pages["two workers"] / seconds["two workers"]
+    print(f"two workers  {both:7.0f} pages/s   {both / alone:.2f} of one worker")
+
+
+def _small_texts(repeat: int) -> None:
+    """What a child costs more than doing the same here: pipes, frames, waiting."""
+    from ingest_assets.parsing.document import parse
+
+    items = [(number, f"{number}.txt", _TEXT) for number in range(_SMALL_TEXTS)]
+    limits, chunking = ParseLimits(), Chunking()
+
+    def here() -> int:
+        return sum(isinstance(parse(name, content, limits, chunking), ParsedDocument) for _, name, content in items)
+
+    with _pool(1) as pool:
+        ways = {"here": here, "in a child": lambda: sum(1 for _ in pool.parse_many(items))}
+        for way in ways.values():
+            way()
+        seconds = _best_of(ways, repeat)
+    each = {name: 1000 * taken / _SMALL_TEXTS for name, taken in seconds.items()}
+    overhead = each["in a child"] - each["here"]
+    print(f"small texts of {len(_TEXT)} bytes: here {each['here']:.3f} ms, in a child {each['in a child']:.3f} ms")
+    print(f"the child's overhead is {max(0.0, overhead):.3f} ms a document")
+
+
+def _pool(workers: int) -> ParserPool:
+    return ParserPool(workers, ParseLimits(), Chunking())
+
+
+def _pages(pool: ParserPool, contents: list[bytes]) -> int:
+    items = ((number, "x.pdf", content) for number, content in enumerate(contents))
+    return sum(outcome.pages or 0 for _, outcome in pool.parse_many(items) if isinstance(outcome, ParsedDocument))
+
+
+def _bare_pages(content: bytes) -> int:
+    try:
+        document = pypdfium2.PdfDocument(content)
+    except pypdfium2.PdfiumError:
+        return 0
+    n = 0
+    for index in range(len(document)):
+        try:
+            page = document[index]
+        except pypdfium2.PdfiumError:
+            continue
+        text_page = page.get_textpage()
+        text_page.get_text_range()
+        text_page.close()
+        page.close()
+        n += 1
+    document.close()
+    return n
+
+
+def _best_of(ways: dict[str, Callable[[], int]], repeat: int) -> dict[str, float]:
+    best = dict.fromkeys(ways, float("inf"))
+    for _ in range(repeat):
+        for name, way in ways.items():
+            start = time.perf_counter()
+            way()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""Counting what a PDF's pages inflate to, before an engine does it without telling.
+
+Dictionaries may lie about lengths, so a stream is what stands between its keywords. Pictures and fonts are left out:
+reading text inflates no picture, and a page's bomb is no font.
+"""
+
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+
+from ingest_assets.parsing.limits import ParseLimits
+from ingest_assets.parsing.result import Refused
+from resources.document_state.reasons import Reason
+
+_STEP = 1 << 20
+_MOST_BY_ONE_FILTER = 1032  # to one: no deflated byte stands for more
+_DICTIONARY = 1000  # bytes before a stream that are looked at for its dictionary
+_STREAM = re.compile(rb">>\s*stream\r?\n")
+_NO_CONTENT = re.compile(rb"/(?:Im|Length[123]|Type1C|CIDFontType0C|OpenType|XRef|XML|EmbeddedFile|DCT|JPX)")
+_FLATE = re.compile(rb"/Fl(?:ateDecode)?\b")
+_TWICE = re.compile(rb"/Fl(?:ateDecode)?[ \t\r\n\x00\x0c]*/Fl")
+
+
+def refuse_bombs(content: bytes, limits: ParseLimits) -> None:
+    """Inflate what pages are made of, where it could be too much at all: twice the work for every PDF is too dear.
+
+    Raises:
+        Refused: `inflates_too_much`, `too_deep`.
+    """
+    if len(content) * _MOST_BY_ONE_FILTER <= limits.inflated_bytes and not _TWICE.search(content):
+        return
+    streams = list(_streams(content))
+    deepest = max((filters for _, _, filters in streams), default=0)
+    if deepest > limits.nesting:
+        raise Refused(Reason.TOO_DEEP, f"A stream is deflated {deepest} times over, more than {limits.nesting}.")
+    if sum((end - start) * _MOST_BY_ONE_FILTER**filters for start, end, filters in streams) <= limits.inflated_bytes:
+        return
+    budget = _Budget(limits.inflated_bytes)
+    for start, end, filters in streams:
+        inflated: Iterable[bytes] = [content[start:end]]
+        for _ in range(filters):
+            inflated = _inflate(inflated, budget)
+        for _ in inflated:
+            pass  # counted as it comes out
+
+
+def _streams(content: bytes) -> Iterator[tuple[int, int, int]]:
+    """Where streams of pages begin and end, and how many times over they are deflated."""
+    end = 0
+    for stream in _STREAM.finditer(content):
+        at, start = stream.span()
+        if at < end:
+            continue  # it stands within another's bytes
+        dictionary = content[max(content.rfind(b"obj", max(0, at - _DICTIONARY), at), 0, at - _DICTIONARY) : at]
+        if not _NO_CONTENT.search(dictionary):
+            end = content.find(b"endstream", start)
+            end = end if end >= 0 else len(content)
+            yield start, end, len(_FLATE.findall(dictionary))
+
+
+class _Budget:
+    """How many more bytes may come out of inflating."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._left = most
+
+    def spend(self, n: int) -> None:
+        """Count bytes.
+
+        Raises:
+            Refused: `inflates_too_much`.
+        """
+        self._left -= n
+        if self._left < 0:
+            raise Refused(Reason.INFLATES_TOO_MUCH, f"Its pages unpack to more than {self._most:,} bytes.")
+
+
+def _inflate(deflated: Iterable[bytes], budget: _Budget) -> Iterator[bytes]:
+    """Inflate piece by piece. Encrypted and damaged bytes end it: they are the engine's verdict to name."""
+    inflater = zlib.decompressobj()
+    for piece in deflated:
+        pending = piece
+        while pending:
+            try:
+                chunk = inflater.decompress(pending, _STEP)
+            except zlib.error:
+                return
+            budget.spend(len(chunk))
+            yield chunk
+            pending = inflater.unconsumed_tail if chunk else b""
