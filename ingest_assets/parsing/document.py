@@ -26,9 +26,11 @@ def parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunking
     except Refused as refused:
         return ParseFailure(refused.reason, refused.detail)
     except MemoryError:
-        return ParseFailure(Reason.OUT_OF_MEMORY, f"Parsing needed more than {limits.memory_bytes:,} bytes.")
+        return ParseFailure(
+            Reason.OUT_OF_MEMORY, f"Parsing needed more; limits.memory_bytes is {limits.memory_bytes:,}."
+        )
     except RecursionError:
-        return ParseFailure(Reason.TOO_DEEP, "Its parts are nested too deeply.")
+        return ParseFailure(Reason.TOO_DEEP, "Its parts are nested deeper than any program writes them.")
     except Exception as error:  # noqa: BLE001 - parsers raise anything; the document is what failed
         return ParseFailure(Reason.MALFORMED, f"{type(error).__name__}: {_one_line(error)}")
 

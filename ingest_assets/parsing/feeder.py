@@ -163,7 +163,7 @@ class Feeder(threading.Thread):
         hung = worker.jobs.popleft()
         self._again(worker.jobs)
         seconds = self._limits.wall_seconds
-        hung.deliver(ParseFailure(Reason.TIMED_OUT, f"Parsing took longer than {seconds:g} seconds."))
+        hung.deliver(ParseFailure(Reason.TIMED_OUT, f"Parsing took longer; limits.wall_seconds is {seconds:g}."))
 
     def _bury(self, worker: Worker) -> None:
         worker.exited()

@@ -8,7 +8,7 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from resources.document_state.reasons import Reason
 
@@ -32,7 +32,10 @@ class Archive:
         except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
             raise Refused(Reason.MALFORMED, "The zip container is damaged.") from error
         if len(entries) > limits.archive_entries:
-            raise Refused(Reason.TOO_LARGE, f"It has {len(entries):,} entries, over {limits.archive_entries:,}.")
+            raise Refused(
+                Reason.TOO_LARGE,
+                f"It has {len(entries):,} entries; limits.archive_entries is {limits.archive_entries:,}.",
+            )
         self._content = content
         self._limits = limits
         self._inflated = 0
@@ -56,12 +59,10 @@ class Archive:
             raise Refused(Reason.MALFORMED, "A part that must be there is missing.")
         return self._inflate(entry, most)
 
-    def check(self, *, xml: bool) -> None:
-        """Inflate every member once; with `xml`, refuse any part that declares a document type or an entity."""
+    def check(self, examine: Callable[[str, bytes], None]) -> None:
+        """Inflate every member once, and have its name and bytes looked at by a function that may refuse them."""
         for entry in self.entries:
-            data = self._inflate(entry, None)
-            if xml and entry.filename.lower().endswith(_XML_SUFFIXES):
-                refuse_declarations(data)
+            examine(entry.filename, self._inflate(entry, None))
 
     def _inflate(self, entry: zipfile.ZipInfo, most: int | None) -> bytes:
         if entry.flag_bits & _ENCRYPTED:
@@ -77,7 +78,10 @@ class Archive:
             raise Refused(Reason.MALFORMED, "The zip container uses a compression that documents do not have.")
         self._inflated += len(data)
         if self._inflated > self._limits.inflated_bytes:
-            raise Refused(Reason.INFLATES_TOO_MUCH, f"It unpacks to more than {self._limits.inflated_bytes:,} bytes.")
+            raise Refused(
+                Reason.INFLATES_TOO_MUCH,
+                f"It unpacks to more; limits.inflated_bytes is {self._limits.inflated_bytes:,}.",
+            )
         return data
 
     def _raw(self, entry: zipfile.ZipInfo) -> memoryview:
@@ -107,12 +111,14 @@ def _deflated(raw: memoryview, wanted: int) -> bytes:
     return b"".join(chunks)
 
 
-def refuse_declarations(xml: bytes) -> None:
-    """Refuse XML that declares a document type or entities: Office never writes one, bombs are made of them.
+def refuse_declarations(name: str, xml: bytes) -> None:
+    """Refuse a part that is XML and declares a document type or entities: Office never writes one, bombs are made so.
 
     Raises:
         Refused: `malformed`.
     """
+    if not name.lower().endswith(_XML_SUFFIXES):
+        return
     if _DECLARATION.search(xml.replace(b"\x00", b"") if b"\x00" in xml else xml):
         raise Refused(Reason.MALFORMED, "An XML part declares a DOCTYPE or entities, which is not allowed.")
 

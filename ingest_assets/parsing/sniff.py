@@ -13,6 +13,7 @@ from .limits import ParseLimits
 from .result import Refused
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OTHER_OLE = ("WordDocument", "PowerPoint Document", "VisioDocument", "__properties_version1.0", "Quill")
 _HEAD = 1024
 _PDF_HEAD = 8192  # readers accept a header that is not at the start; nasty files put 5,000 bytes before it
 _BINARY = (
@@ -100,7 +101,7 @@ def sniff(filename: str, content: bytes, limits: ParseLimits) -> Sniffed:
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return Sniffed(_zip_type(content, limits))
     if content.startswith(_OLE):
-        raise _ole(content)
+        return Sniffed(_ole_type(content))
     if _is_pdf(filename, content):
         return Sniffed(formats.PDF)
     if content.startswith(b"{\\rtf"):
@@ -146,7 +147,7 @@ def _zip_type(content: bytes, limits: ParseLimits) -> str:
     names = zip_names(content, limits)
     if "mimetype" in names:
         kind = names.read("mimetype", _HEAD).strip().decode("ascii", "replace")
-        if kind in {formats.EPUB, formats.ODT}:
+        if kind in {formats.EPUB, formats.ODT, formats.ODS}:
             return kind
         raise Refused(Reason.UNSUPPORTED_TYPE, f"No parser reads {kind[:100]}.")
     if "[Content_Types].xml" in names:
@@ -166,11 +167,18 @@ def _zip_type(content: bytes, limits: ParseLimits) -> str:
     raise Refused(Reason.UNSUPPORTED_TYPE, "It is an archive. Unpack it and put the files in.")
 
 
-def _ole(content: bytes) -> Refused:
-    """Old Office files, and the shell of an encrypted new one."""
+def _ole_type(content: bytes) -> str:
+    """Old Office files, of which workbooks are read, and the shell of an encrypted new one."""
     if "EncryptedPackage".encode("utf-16-le") in content:
-        return Refused(Reason.PASSWORD_REQUIRED, "The Office document is encrypted.")
-    return Refused(Reason.UNSUPPORTED_TYPE, "It is an Office file of before 2007, or an Outlook message.")
+        raise Refused(Reason.PASSWORD_REQUIRED, "The Office document is encrypted.")
+    # Names of streams. A document may have a workbook embedded in it.
+    if not _has_stream(content, _OTHER_OLE) and _has_stream(content, ("Workbook", "Book")):
+        return formats.XLS
+    raise Refused(Reason.UNSUPPORTED_TYPE, "It is a Word or PowerPoint file of before 2007, or an Outlook message.")
+
+
+def _has_stream(content: bytes, names: tuple[str, ...]) -> bool:
+    return any(f"{name}\0".encode("utf-16-le") in content for name in names)
 
 
 def _text_type(filename: str, text: str) -> str:

@@ -63,7 +63,7 @@ class Text:
         part = clean(part, self.removed)
         self.length += len(part)
         if self.length > self._limit:
-            raise Refused(Reason.TOO_LARGE, f"It has more than {self._limit:,} characters of text.")
+            raise Refused(Reason.TOO_LARGE, f"It has more characters; limits.text_chars is {self._limit:,}.")
         self._parts.append(part)
         return part
 

@@ -191,7 +191,8 @@ class Worker:
         code = self._process.returncode
         if "memory allocation of" in said or "MemoryError" in said or code == -signal.SIGKILL:
             return ParseFailure(
-                Reason.OUT_OF_MEMORY, f"The parser process needed more than {self._limits.memory_bytes:,} bytes."
+                Reason.OUT_OF_MEMORY,
+                f"The parser process needed more; limits.memory_bytes is {self._limits.memory_bytes:,}.",
             )
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return ParseFailure(Reason.PARSER_CRASHED, f"The parser process ended with {how}.")

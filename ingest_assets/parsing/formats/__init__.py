@@ -25,6 +25,8 @@ DOCX = _OOXML + "wordprocessingml.document"
 PPTX = _OOXML + "presentationml.presentation"
 XLSX = _OOXML + "spreadsheetml.sheet"
 ODT = "application/vnd.oasis.opendocument.text"
+ODS = "application/vnd.oasis.opendocument.spreadsheet"
+XLS = "application/vnd.ms-excel"
 
 
 class Format(NamedTuple):
@@ -43,7 +45,9 @@ FORMATS = {
     DOCX: Format("docx", ("python-docx",)),
     PPTX: Format("pptx", ("python-pptx",)),
     XLSX: Format("xlsx", ("python-calamine",)),
+    XLS: Format("xls", ("python-calamine",)),
     ODT: Format("odt"),
+    ODS: Format("ods", ("python-calamine",)),
     CSV: Format("csv_table"),
     TSV: Format("csv_table"),
     EML: Format("mail"),

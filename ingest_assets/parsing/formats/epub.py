@@ -32,7 +32,9 @@ def read(source: Source, text: Text) -> None:
     text.suggest_title(title.text() if title is not None else "")
     chapters = _spine(package, posixpath.dirname(package_name))
     if len(chapters) > source.limits.pages:
-        raise Refused(Reason.TOO_MANY_PAGES, f"It has {len(chapters):,} chapters, over {source.limits.pages:,}.")
+        raise Refused(
+            Reason.TOO_MANY_PAGES, f"It has {len(chapters):,} chapters; limits.pages is {source.limits.pages:,}."
+        )
     for name in chapters:
         if name not in book:
             text.warn("A chapter that the book names is missing.")

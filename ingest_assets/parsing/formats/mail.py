@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from email.message import EmailMessage
 
 from ingest_assets.parsing.decode import decode
+from ingest_assets.parsing.limits import ParseLimits
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
 from resources.document_state.reasons import Reason
@@ -17,14 +18,18 @@ _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def read(source: Source, text: Text) -> None:
-    """Write headers and text of the message, and of messages forwarded in it down to `limits.nesting`."""
+    """Write headers and text of the message, and of messages forwarded in it.
+
+    Raises:
+        Refused: `too_large`, `too_deep`.
+    """
     text.markdown = False
     # Bytes of a byte order mark or of wide characters would hide the headers.
     content = source.text.encode("utf-8", "replace") if source.content.startswith(_BOMS) else source.content
     message = email.message_from_bytes(content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     text.suggest_title(_header(message, "Subject"))
-    _write_message(message, text, source.limits.nesting, _Budget(source.limits.archive_entries))
+    _write_message(message, text, source.limits, _Budget(source.limits.archive_entries), 0)
 
 
 class _Budget:
@@ -42,10 +47,10 @@ class _Budget:
         """
         self._left -= 1
         if self._left < 0:
-            raise Refused(Reason.TOO_LARGE, f"It has more than {self._most:,} parts (limits.archive_entries).")
+            raise Refused(Reason.TOO_LARGE, f"It has more parts; limits.archive_entries is {self._most:,}.")
 
 
-def _write_message(message: EmailMessage, text: Text, levels: int, budget: _Budget) -> None:
+def _write_message(message: EmailMessage, text: Text, limits: ParseLimits, budget: _Budget, depth: int) -> None:
     lines = [f"{name}: {value}" for name in _HEADERS if (value := _header(message, name))]
     text.block("\n".join(lines))
     attached: list[str] = []
@@ -64,10 +69,9 @@ def _write_message(message: EmailMessage, text: Text, levels: int, budget: _Budg
     if names:
         text.block("Attachments: " + ", ".join(names))
     for inner in forwarded:
-        if levels <= 0:
-            text.warn("A message forwarded too many times over was left out.")
-            return
-        _write_message(inner, text, levels - 1, budget)
+        if depth == limits.nesting:
+            raise Refused(Reason.TOO_DEEP, f"Messages lie in each other deeper; limits.nesting is {limits.nesting}.")
+        _write_message(inner, text, limits, budget, depth + 1)
 
 
 def _leaves(message: EmailMessage, budget: _Budget) -> Iterator[EmailMessage]:

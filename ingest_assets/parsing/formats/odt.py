@@ -6,7 +6,7 @@ from typing import Any
 from lxml import etree
 
 from ingest_assets.parsing.formats.ooxml import one_line, opened, write_table
-from ingest_assets.parsing.inflate import Archive
+from ingest_assets.parsing.inflate import Archive, refuse_entities
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
 from resources.document_state.reasons import Reason
@@ -26,9 +26,8 @@ def read(source: Source, text: Text) -> None:
         Refused: `password_required`, `malformed`, `too_deep`, `inflates_too_much`.
     """
     archive = Archive(source.content, source.limits)
-    if "META-INF/manifest.xml" in archive and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-        raise Refused(Reason.PASSWORD_REQUIRED, "The document is encrypted.")
-    archive.check(xml=True)
+    refuse_encrypted(archive)
+    archive.check(refuse_entities_in_part)
     content = archive.read("content.xml")
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
     root = opened(lambda: etree.fromstring(content, parser))
@@ -36,6 +35,26 @@ def read(source: Source, text: Text) -> None:
     if body is None:
         raise Refused(Reason.MALFORMED, "It has no text body.")
     _write(body, text, 0)
+
+
+def refuse_entities_in_part(name: str, part: bytes) -> None:
+    """Refuse entities of a part's own; a bare document type stands in every file with macros.
+
+    Raises:
+        Refused: `malformed`.
+    """
+    if name.lower().endswith((".xml", ".rdf", ".xlb", ".xdl")):
+        refuse_entities(part)
+
+
+def refuse_encrypted(archive: Archive) -> None:
+    """Refuse an OpenDocument file whose manifest says that parts of it are encrypted.
+
+    Raises:
+        Refused: `password_required`.
+    """
+    if "META-INF/manifest.xml" in archive and b"encryption-data" in archive.read("META-INF/manifest.xml"):
+        raise Refused(Reason.PASSWORD_REQUIRED, "The document is encrypted.")
 
 
 def _write(element: Any, text: Text, depth: int) -> None:

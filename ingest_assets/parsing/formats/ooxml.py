@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from lxml import etree
 
-from ingest_assets.parsing.inflate import Archive
+from ingest_assets.parsing.inflate import Archive, refuse_declarations
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
 from resources.document_state.reasons import Reason
@@ -49,7 +49,7 @@ def accepted(source: Source) -> bytes:
         Refused: As `Archive.check`.
     """
     archive = Archive(source.content, source.limits)
-    archive.check(xml=True)
+    archive.check(refuse_declarations)
     if "_rels/.rels" not in archive or _STRICT not in Archive(source.content, source.limits).read("_rels/.rels"):
         return source.content
     rewritten = io.BytesIO()

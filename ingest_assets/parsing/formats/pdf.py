@@ -54,7 +54,7 @@ def read(source: Source, text: Text) -> None:
 def _read_open(document: pypdfium2.PdfDocument, source: Source, text: Text) -> None:
     count = len(document)
     if count > source.limits.pages:
-        raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages, over {source.limits.pages:,}.")
+        raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages; limits.pages is {source.limits.pages:,}.")
     text.suggest_title(document.get_metadata_value("Title"))
     found = _first_engine(document, count)
     if found.hidden:
@@ -123,7 +123,7 @@ def _second_engine(source: Source) -> list[str]:
         document = pdf_oxide.PdfDocument.from_bytes(source.content)
         count = document.page_count()
         if count > source.limits.pages:
-            raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages, over {source.limits.pages:,}.")
+            raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages; limits.pages is {source.limits.pages:,}.")
         pages.extend(document.extract_text(index) for index in range(count))
     except (RuntimeError, ValueError, OSError):
         # What it cannot read is the first engine's verdict to name.

@@ -32,7 +32,9 @@ def refuse_bombs(content: bytes, limits: ParseLimits) -> None:
     streams = list(_streams(content))
     deepest = max((filters for _, _, filters in streams), default=0)
     if deepest > limits.nesting:
-        raise Refused(Reason.TOO_DEEP, f"A stream is deflated {deepest} times over, more than {limits.nesting}.")
+        raise Refused(
+            Reason.TOO_DEEP, f"A stream is deflated {deepest} times over; limits.nesting is {limits.nesting}."
+        )
     if sum((end - start) * _MOST_BY_ONE_FILTER**filters for start, end, filters in streams) <= limits.inflated_bytes:
         return
     budget = _Budget(limits.inflated_bytes)
@@ -73,7 +75,9 @@ class _Budget:
         """
         self._left -= n
         if self._left < 0:
-            raise Refused(Reason.INFLATES_TOO_MUCH, f"Its pages unpack to more than {self._most:,} bytes.")
+            raise Refused(
+                Reason.INFLATES_TOO_MUCH, f"Its pages unpack to more; limits.inflated_bytes is {self._most:,}."
+            )
 
 
 def _inflate(deflated: Iterable[bytes], budget: _Budget) -> Iterator[bytes]:

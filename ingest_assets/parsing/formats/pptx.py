@@ -44,7 +44,7 @@ def read(source: Source, text: Text) -> None:
     text.suggest_title(part.core_properties.title)
     slides = part.presentation.slides
     if len(slides) > source.limits.pages:
-        raise Refused(Reason.TOO_MANY_PAGES, f"It has {len(slides):,} slides, over {source.limits.pages:,}.")
+        raise Refused(Reason.TOO_MANY_PAGES, f"It has {len(slides):,} slides; limits.pages is {source.limits.pages:,}.")
     for number in range(len(slides)):
         start = text.length
         text.page(number + 1)

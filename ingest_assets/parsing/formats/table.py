@@ -24,7 +24,7 @@ class Budget:
         """
         self._left -= cells
         if self._left < 0:
-            raise Refused(Reason.TOO_LARGE, f"It has more than {self._most:,} cells.")
+            raise Refused(Reason.TOO_LARGE, f"It has more cells; limits.cells is {self._most:,}.")
 
     def check_range(self, height: int, width: int) -> None:
         """Refuse a range that could not be written, before it is unfolded.
@@ -33,7 +33,9 @@ class Budget:
             Refused: `too_large`.
         """
         if height * width > 20 * self._most:
-            raise Refused(Reason.TOO_LARGE, f"A sheet is {height:,} rows by {width:,} columns.")
+            raise Refused(
+                Reason.TOO_LARGE, f"A sheet is {height:,} rows by {width:,} columns; limits.cells is {self._most:,}."
+            )
 
 
 def write_rows(rows: Iterable[tuple[int, Sequence[str]]], text: Text, budget: Budget) -> None:

@@ -1,66 +1,46 @@
-"""Spreadsheets: a section a sheet, a line a row."""
+"""Excel workbooks, binary ones too."""
 
-import datetime as dt
-import io
 import re
-from collections.abc import Iterator
-from typing import Any
 
-from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
-
-from ingest_assets.parsing.formats.ooxml import accepted, write_drawings
-from ingest_assets.parsing.formats.table import Budget, write_rows
-from ingest_assets.parsing.result import Refused
+from ingest_assets.parsing.formats.ooxml import write_drawings
+from ingest_assets.parsing.formats.table import Budget
+from ingest_assets.parsing.formats.workbook import write_workbook
+from ingest_assets.parsing.inflate import Archive, refuse_declarations
+from ingest_assets.parsing.limits import ParseLimits
 from ingest_assets.parsing.text import Source, Text
-from resources.document_state.reasons import Reason
 
 _DRAWINGS = re.compile(r"xl/(?:drawings/drawing|diagrams/data)\d*\.xml")
+_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml", re.IGNORECASE)
+_ROW = re.compile(rb'<(?:\w+:)?row [^>]*?\br="(\d{1,7})"')
+_COLUMN = re.compile(rb'<(?:\w+:)?c [^>]{0,40}?\br="([A-Z]{1,3})\d')
+_MOST_COLUMNS = 16_384
 
 
 def read(source: Source, text: Text) -> None:
-    """Write every sheet that has cells."""
-    text.markdown = False
-    accepted(source)
-    budget = Budget(source.limits.cells)
-    try:
-        workbook = CalamineWorkbook.from_filelike(io.BytesIO(source.content))
-    except PasswordError as error:
-        raise Refused(Reason.PASSWORD_REQUIRED, "The workbook is encrypted.") from error
-    try:
-        for sheet in workbook.sheets_metadata:
-            if sheet.typ is SheetTypeEnum.WorkSheet:
-                _write_sheet(workbook, sheet.name, text, budget)
-    finally:
-        workbook.close()
+    """Write every sheet that has cells, then what is written on drawings.
+
+    Raises:
+        Refused: As `write_workbook`; `inflates_too_much`.
+    """
+    Archive(source.content, source.limits).check(lambda name, data: _check_extent(name, data, source.limits))
+    write_workbook(source, text)
     write_drawings(source, _DRAWINGS, text)
 
 
-def _write_sheet(workbook: CalamineWorkbook, name: str, text: Text, budget: Budget) -> None:
-    try:
-        sheet = workbook.get_sheet_by_name(name)
-    except CalamineError:
-        text.warn(f"The sheet {name[:50]!r} could not be read.")
+def _check_extent(name: str, sheet: bytes, limits: ParseLimits) -> None:
+    """Refuse a sheet that the library could not unfold: it makes every cell between the first and the last."""
+    refuse_declarations(name, sheet)
+    if not _SHEET.fullmatch(name):
         return
-    if sheet.start is None:
-        return
-    budget.check_range(sheet.height, sheet.width)
-    text.sheet(name)
-    text.heading(2, name)
-    write_rows(_rows(sheet), text, budget)
-    text.add("\n")
+    height = max(map(int, _ROW.findall(sheet, max(0, sheet.rfind(b"row ") - 100))), default=0)
+    budget = Budget(limits.cells)
+    if height * _MOST_COLUMNS > limits.cells:
+        budget.check_range(height, max(map(_number, set(_COLUMN.findall(sheet))), default=0))
 
 
-def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    first = sheet.start[0] + 1
-    for number, row in enumerate(sheet.to_python(skip_empty_area=True), first):
-        yield number, [_shown(value) for value in row]
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:  # noqa: PLR2004 - as Excel shows it
-        return str(int(value))
-    if isinstance(value, dt.datetime) and value.time() == dt.time():
-        return value.date().isoformat()
-    return str(value)
+def _number(column: bytes) -> int:
+    """A is 1, XFD is 16,384."""
+    number = 0
+    for letter in column:
+        number = 26 * number + letter - ord("A") + 1
+    return number
