@@ -12,7 +12,7 @@ from resources.document_state.reasons import Reason
 
 from .limits import Chunking, ParseLimits
 from .result import ParseFailure
-from .worker import Dead, Job, Worker
+from .worker import Dead, Job, Lied, Worker
 
 _FAILED_STARTS = 3
 
@@ -144,6 +144,8 @@ class Feeder(threading.Thread):
                         self._again([job], alone=True)
                         continue
                 job.deliver(outcome)
+        except Lied:
+            self._bury(worker, ParseFailure(Reason.PARSER_CRASHED, "The parser process sent what no parser sends."))
         except Dead:
             self._bury(worker)
         else:
@@ -165,8 +167,9 @@ class Feeder(threading.Thread):
         seconds = self._limits.wall_seconds
         hung.deliver(ParseFailure(Reason.TIMED_OUT, f"Parsing took longer; limits.wall_seconds is {seconds:g}."))
 
-    def _bury(self, worker: Worker) -> None:
-        worker.exited()
+    def _bury(self, worker: Worker, verdict: ParseFailure | None = None) -> None:
+        if verdict is None:
+            worker.exited()
         said = self._remove(worker)
         if not worker.ready:
             self._failed_start(worker, said)
@@ -178,7 +181,7 @@ class Feeder(threading.Thread):
         if worker.done and not suspect.alone:
             self._again([suspect], alone=True)
         else:
-            suspect.deliver(worker.failure(said))
+            suspect.deliver(verdict or worker.failure(said))
 
     def _failed_start(self, worker: Worker, said: str) -> None:
         self._again(worker.jobs)

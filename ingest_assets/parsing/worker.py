@@ -53,7 +53,11 @@ class Job:
 
 
 class Dead(Exception):  # noqa: N818 - a fact about a child, not an error of the program
-    """The child has ended or sent what no child sends."""
+    """The child has ended."""
+
+
+class Lied(Dead):
+    """The child has sent what none of ours sends: it is to be killed."""
 
 
 class Worker:
@@ -151,7 +155,8 @@ class Worker:
         """Read what is there, and give each finished job.
 
         Raises:
-            Dead: The pipe has ended or holds what is no reply; all whole replies were given before.
+            Dead: The pipe has ended; all whole replies were given before.
+            Lied: It holds what is no reply.
         """
         try:
             data = os.read(self.replies, _READ_BYTES)
@@ -166,7 +171,7 @@ class Worker:
                 self._become_ready(body)
                 continue
             if not self.jobs:
-                raise Dead
+                raise Lied
             outcome = _decoded(body)
             job = self.jobs.popleft()
             self._ahead_bytes -= len(job.content)
@@ -209,7 +214,7 @@ class Worker:
         try:
             lost = frames.decode_ready(body).missing
         except ValueError as error:
-            raise Dead from error
+            raise Lied from error
         self.ready = True
         if lost:
             _tell_what_is_missing(lost)
@@ -219,7 +224,7 @@ class Worker:
             return None
         length, resident_kib = PREFIX.unpack_from(self._received)
         if length > self._limits.reply_bytes:
-            raise Dead
+            raise Lied
         end = PREFIX.size + length
         if len(self._received) < end:
             return None
@@ -245,7 +250,7 @@ def _decoded(body: bytes) -> Outcome:
     try:
         outcome = frames.decode_outcome(body)
     except ValueError as error:
-        raise Dead from error
+        raise Lied from error
     if not is_acceptable(outcome):
-        raise Dead
+        raise Lied
     return outcome

@@ -23,6 +23,14 @@ def zipped(files: dict[str, str | bytes]) -> bytes:
 
 def pdf(*pages: str, image: bool = False, encrypt: bool = False) -> bytes:
     """A PDF with a line of text a page."""
+    streams = [f"BT /F1 12 Tf 72 700 Td ({page}) Tj ET".encode() if page else b"0 0 9 9 re f" for page in pages]
+    if image:
+        streams = [b"q 9 0 0 9 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"] * len(pages)
+    return pdf_of(*streams, encrypt=encrypt)
+
+
+def pdf_of(*pages: bytes, encrypt: bool = False, dictionary: bytes = b"", header: bytes = b"%PDF-1.7\n") -> bytes:
+    """A PDF whose pages have these content streams, `dictionary` said of each."""
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -30,19 +38,16 @@ def pdf(*pages: str, image: bool = False, encrypt: bool = False) -> bytes:
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
     ]
     for number, page in enumerate(pages):
-        stream = f"BT /F1 12 Tf 72 700 Td ({page}) Tj ET".encode() if page else b"0 0 9 9 re f"
-        if image:
-            stream = b"q 9 0 0 9 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x80 EI Q"
         objects += [
             b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>>>"
             % (5 + 2 * number),
-            b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+            b"<</Length %d%s>>stream\n%s\nendstream" % (len(page), dictionary, page),
         ]
     extra = b""
     if encrypt:
         objects.append(b"<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>" % (b"11" * 32, b"22" * 32))
         extra = b"/Encrypt %d 0 R/ID[<00><00>]" % len(objects)
-    out, offsets = b"%PDF-1.7\n", []
+    out, offsets = header, []
     for number, body in enumerate(objects, 1):
         offsets.append(len(out))
         out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
@@ -158,3 +163,54 @@ def book() -> bytes:
             "in/2.xhtml": "<html><body><h1>Prologue</h1><p>It begins.</p></body></html>",
         }
     )
+
+
+def sheets_of_open_document(*sheets: list[list[str]], extra: dict[str, str | bytes] | None = None) -> bytes:
+    """An OpenDocument workbook."""
+    office = "urn:oasis:names:tc:opendocument:xmlns:"
+    spaces = " ".join(f'xmlns:{name}="{office}{name}:1.0"' for name in ("office", "table", "text"))
+    tables = ""
+    for number, rows in enumerate(sheets, 1):
+        tables += f'<table:table table:name="Sheet{number}">'
+        for row in rows:
+            cells = "".join(
+                f'<table:table-cell office:value-type="string"><text:p>{value}</text:p></table:table-cell>'
+                for value in row
+            )
+            tables += f"<table:table-row>{cells}</table:table-row>"
+        tables += "</table:table>"
+    body = f"<office:body><office:spreadsheet>{tables}</office:spreadsheet></office:body>"
+    return zipped(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+            "content.xml": f"<office:document-content {spaces}>{body}</office:document-content>",
+            "META-INF/manifest.xml": "<manifest/>",
+            **(extra or {}),
+        }
+    )
+
+
+def mail_within(levels: int) -> bytes:
+    """A message with a message in it, so many levels deep."""
+    message = b"From: a@b\nSubject: innermost\n\nwords\n"
+    for level in range(levels):
+        boundary = b"b%d" % level
+        message = (
+            b"From: a@b\nSubject: level %d\nContent-Type: multipart/mixed; boundary=%s\n\n--%s\n"
+            b"Content-Type: message/rfc822\n\n%s\n--%s--\n" % (level, boundary, boundary, message, boundary)
+        )
+    return message
+
+
+def mail_of(parts: int) -> bytes:
+    """A message of many small parts."""
+    part = b"--x\nContent-Type: text/plain\n\nwords\n"
+    return b"From: a@b\nSubject: many\nContent-Type: multipart/mixed; boundary=x\n\n" + part * parts + b"--x--\n"
+
+
+def rewritten(package: bytes, member: str, more: str) -> bytes:
+    """A workbook with more XML at the end of a sheet's rows."""
+    with zipfile.ZipFile(io.BytesIO(package)) as file:
+        files: dict[str, str | bytes] = {name: file.read(name) for name in file.namelist()}
+    files[member] = bytes(files[member]).replace(b"</sheetData>", more.encode() + b"</sheetData>")  # type: ignore[arg-type]
+    return zipped(files)
