@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_DEV := $(VENV)/.setup-dev
 
-.PHONY: help ingest dev test test-servers planted-bugs check bench bench-state bench-peers lock clean
+.PHONY: help ingest dev test test-servers planted-bugs check bench bench-parse bench-state bench-peers lock clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ bench: $(SETUP_DEV)  ## Measure the command line, stores and Dagster's events. P
 	$(BIN)/python -m benchmarks.bench_cli
 	$(BIN)/python -m benchmarks.bench_events
 	$(BIN)/python -m benchmarks.bench_store
+
+bench-parse: $(SETUP_DEV)  ## Parse PDFs (DOCS=folder) beside the bare library, and small texts. Prints ratios.
+	$(BIN)/python -m benchmarks.bench_parse "$(or $(DOCS),samples)"
 
 bench-state: $(SETUP_DEV)  ## Measure the state: a million documents on SQLite, requests and bytes on S3 and DynamoDB.
 	$(BIN)/python -m benchmarks.bench_state

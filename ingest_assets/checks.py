@@ -4,11 +4,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import dagster as dg
 
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
+from ingest_assets.parsing.result import MOST_EMPTY_PAGES
 from ingest_assets.settings import Settings
 from ingest_assets.upkeep.staleness import stale_parts
 from resources.dagster_resources import DocumentStateStoreResource
@@ -27,7 +29,12 @@ def build_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         asset=asset_keys.EXTRACTED,
         description="No document counts as extracted without a chunk.",
     )
-    checks = [_build_check(settings, extracted, _check_chunks)]
+    pages = dg.AssetCheckSpec(
+        "pages_have_text",
+        asset=asset_keys.EXTRACTED,
+        description="No document has more than a fifth of its pages without text: such pages are often scanned.",
+    )
+    checks = [_build_check(settings, extracted, _check_chunks), _build_check(settings, pages, _check_pages)]
     for store in settings.stores:
         matches = dg.AssetCheckSpec(
             "store_matches_state",
@@ -78,6 +85,16 @@ async def _check_chunks(components: Components) -> dg.AssetCheckResult:
     return _result(without, {"documents": n})
 
 
+async def _check_pages(components: Components) -> dg.AssetCheckResult:
+    async with components:
+        n, lacking = 0, []
+        async for doc in components.state.iter_statuses(lambda label: label.extraction is Status.COMPLETED):
+            n += bool(doc.n_pages)
+            if doc.n_empty_pages > MOST_EMPTY_PAGES * doc.n_pages:
+                lacking.append(doc.document_id)
+    return _result(lacking, {"documents": n}, dg.AssetCheckSeverity.WARN)
+
+
 async def _check_store(components: Components, slug: str) -> dg.AssetCheckResult:
     async with components:
         held = _all_held((await components.target(slug)).store)
@@ -113,6 +130,12 @@ def _all_held(store: Store) -> dict[str, HeldDocument]:
     return held
 
 
-def _result(wrong: Sequence[str], metadata: dict[str, int]) -> dg.AssetCheckResult:
-    examples = dg.MetadataValue.json(list(wrong[:_EXAMPLES]))
-    return dg.AssetCheckResult(passed=not wrong, metadata={**metadata, "wrong": len(wrong), "examples": examples})
+def _result(
+    wrong: Sequence[str], metadata: dict[str, int], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+) -> dg.AssetCheckResult:
+    found: dict[str, Any] = {
+        **metadata,
+        "wrong": len(wrong),
+        "examples": dg.MetadataValue.json(list(wrong[:_EXAMPLES])),
+    }
+    return dg.AssetCheckResult(passed=not wrong, severity=severity, metadata=found)

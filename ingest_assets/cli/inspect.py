@@ -159,6 +159,8 @@ async def show(components: Components, named: str, as_json: bool) -> int:
         ("build", _phase(doc.build)),
         ("chunks, entries, characters", f"{doc.n_chunks:,}, {doc.n_entries:,}, {doc.n_chars:,}"),
         ("type, bytes", f"{doc.media_type or '?'}, {doc.size:,}"),
+        ("read by", doc.parser),
+        ("pages, of them without text", f"{doc.n_pages:,}, {doc.n_empty_pages:,}" if doc.n_pages else ""),
         ("last run", doc.last_run_id),
         ("known since", doc.created_at.isoformat(timespec="seconds")),
         ("changed", doc.updated_at.isoformat(timespec="seconds")),

@@ -33,6 +33,8 @@ class Extraction(msgspec.Struct):
     reason: Reason | None = None
     error: str = ""
     n_chars: int = 0
+    n_pages: int = 0
+    n_empty_pages: int = 0
     seconds: float = 0.0
 
 
@@ -148,6 +150,7 @@ class ExtractionStage:
             extraction.reason, extraction.error = Reason.INTERNAL_ERROR, str(error)
             return
         extraction.n_chars = outcome.n_chars
+        extraction.n_pages, extraction.n_empty_pages = outcome.pages or 0, outcome.empty_pages
         extraction.artifact = Artifact(
             document_id,
             outcome.title,

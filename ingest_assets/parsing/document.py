@@ -10,12 +10,11 @@ from .chunk import cut
 from .clean import n_bidi_controls
 from .formats import FORMATS
 from .limits import Chunking, ParseLimits
-from .result import ParsedDocument, ParseFailure, Refused
+from .result import MOST_EMPTY_PAGES, ParsedDocument, ParseFailure, Refused
 from .sniff import Sniffed, sniff
 from .text import Source, Text
 from .versions import parser_name
 
-_MOST_EMPTY_PAGES = 0.2
 _WORD = re.compile(r"[^\W_]")  # a letter or a digit, of any script; without one it is noise
 
 
@@ -65,7 +64,7 @@ def _parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunkin
 
 def _warn(text: Text, whole: str) -> None:
     """Say what a person should know of a text that was read."""
-    if text.n_pages and text.empty_pages > _MOST_EMPTY_PAGES * text.n_pages:
+    if text.n_pages and text.empty_pages > MOST_EMPTY_PAGES * text.n_pages:
         text.warn(f"{text.empty_pages:,} of {text.n_pages:,} pages gave no text.")
     if controls := n_bidi_controls(whole):
         text.warn(f"It holds {controls:,} characters that change the direction of text; what is shown may mislead.")

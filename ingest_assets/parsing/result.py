@@ -8,6 +8,7 @@ from resources.document_state.reasons import Reason
 DETAIL_CHARS = 300
 TITLE_CHARS = 200
 MOST_WARNINGS = 50
+MOST_EMPTY_PAGES = 0.2  # of all: more of them are worth a warning
 
 
 class ParsedDocument(msgspec.Struct, tag="parsed"):

@@ -90,9 +90,12 @@ def extracted_event(doc: DocStatus, seconds: float = 0.0) -> PartitionMaterializ
         "entries": doc.n_entries,
         "characters": doc.n_chars,
         "media_type": doc.media_type,
+        "parser": doc.parser,
         "bytes": doc.size,
         "seconds": seconds,
     }
+    if doc.n_pages:
+        metadata |= {"pages": doc.n_pages, "pages_without_text": doc.n_empty_pages}
     if doc.warnings:
         metadata["warnings"] = " ".join(doc.warnings)
     return PartitionMaterialized(

@@ -130,6 +130,8 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         artifact: key of what extraction produced last; stays readable while newer content is being worked on.
         artifact_hash: hash over chunk set and entries of that artifact.
         corrections: None if nobody has corrected a chunk of it.
+        parser: library and version that read it.
+        n_pages, n_empty_pages: its pages or slides, 0 for formats without, and how many of them gave no text.
         token: the last fencing token given out.
         last_run_id: the run that changed it last.
         version, write_id: the state of the record this copy was read at; assigned by the state store, never stored
@@ -156,6 +158,9 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     n_chunks: int = 0
     n_entries: int = 0
     n_chars: int = 0
+    parser: str = ""
+    n_pages: int = 0
+    n_empty_pages: int = 0
     warnings: tuple[str, ...] = ()
     corrections: Corrections | None = None
     links: dict[str, DocumentStoreLink] = {}

@@ -96,6 +96,7 @@ def test_the_check_job_runs_every_check_over_all_documents(project):
     checks = {(e.asset_key.to_user_string(), e.check_name): e.passed for e in result.get_asset_check_evaluations()}
     assert checks == {
         ("extracted", "every_document_has_chunks"): True,
+        ("extracted", "pages_have_text"): True,
         ("built/default", "store_matches_state"): True,
         ("built/default", "nothing_stale"): True,
         ("built/archive", "store_matches_state"): True,

@@ -214,3 +214,9 @@ def rewritten(package: bytes, member: str, more: str) -> bytes:
         files: dict[str, str | bytes] = {name: file.read(name) for name in file.namelist()}
     files[member] = bytes(files[member]).replace(b"</sheetData>", more.encode() + b"</sheetData>")  # type: ignore[arg-type]
     return zipped(files)
+
+
+def ole(*streams: str) -> bytes:
+    """The shell of an old Office file: its magic number and the names of its streams."""
+    names = b"".join(f"{name}\0".encode("utf-16-le").ljust(128, b"\0") for name in streams)
+    return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + names
