@@ -8,10 +8,13 @@ import pytest
 
 from ingest_assets.components import Components
 from ingest_assets.jobs import INGEST
+from ingest_assets.upkeep.correcting import edit_chunks, read_chunks
+from ingest_assets.upkeep.edits import Edit
+from resources.artifact_store.corrections import Signature
 from resources.document_source.document_source import SourceError
 from resources.document_state import transitions, workers
 from resources.document_state.document_state_store import utc_now
-from resources.document_state.model import DocStatus, Status
+from resources.document_state.model import DocStatus, LinkState, Status
 from resources.document_state.process_identity import ProcessIdentity, this_process
 from sensors.backlog import PULL_TAG
 from tests.dagster_ui.project import EXTRACTED, Project
@@ -107,3 +110,38 @@ async def hold(project: Project, doc: DocStatus, process: ProcessIdentity, run_i
         await worker.hold([doc.document_id])
         claimed = transitions.claimed(doc, worker.worker_id, run_id, utc_now(), extract=True)
         assert await components.state.set_status(doc.document_id, claimed, expected=doc)
+
+
+async def correct(project: Project, document_id: str) -> None:
+    """Somebody corrects the first chunk of a document."""
+    async with Components(project.settings) as components:
+        _, artifact = await read_chunks(components, document_id)
+        edits = [Edit(1, artifact.chunks[0].chunk_id, "Corrected.")]
+        await edit_chunks(components, document_id, edits, Signature("ann", utc_now()))
+
+
+def test_no_sensor_takes_up_a_correction(project):
+    """Three ticks of each sensor start nothing for a corrected document; it is Stale in both stores as it was."""
+    project.ingest()
+    asyncio.run(correct(project, project.key("tide.md")))
+    for _ in range(3):
+        assert project.discover() == "0 new, 0 changed, 0 vanished, 3 unchanged."
+        assert project.tick("backlog").skip_message == "Nothing is due."
+        assert project.tick("interrupted_runs").skip_message == "No worker has died."
+    links = {doc.source_uri: {link.state for link in doc.links.values()} for doc in project.docs()}
+    assert links.pop("docs:tide.md") == {LinkState.STALE}
+    assert list(links.values()) == [{LinkState.INGESTED}] * 2
+
+
+def test_a_backfill_reports_a_correction_and_pays_nothing(project):
+    """Materialized in the UI, `extracted` gets the corrected content's version; stores stay stale without force."""
+    project.ingest()
+    before = project.doc("tide.md").artifact_hash
+    asyncio.run(correct(project, project.key("tide.md")))
+    project.materialize(project.key("tide.md"), assets=(EXTRACTED,))
+    [event] = project.instance.fetch_materializations(
+        dg.AssetRecordsFilter(asset_key=EXTRACTED, asset_partitions=[project.key("tide.md")]), limit=1
+    ).records
+    doc = project.doc("tide.md")
+    assert event.asset_materialization.tags["dagster/data_version"] == doc.artifact_hash != before
+    assert {link.state for link in doc.links.values()} == {LinkState.STALE}

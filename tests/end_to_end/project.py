@@ -32,12 +32,13 @@ class Project:
         path.write_text(text)
         return path
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        """Start a command and let it run."""
+    def start(self, *arguments: str, stdin: bool = False) -> "subprocess.Popen[str]":
+        """Start a command and let it run; with `stdin`, what it reads is to be written to it."""
         return subprocess.Popen(
             [str(INGEST), *arguments],
             cwd=self.root,
             env=self._environment(),
+            stdin=subprocess.PIPE if stdin else None,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
