@@ -141,6 +141,26 @@ class DiscoverySettings(_Section):
     reconcile_hours: float = Field(24, gt=0, le=8_784, description="how often every record is compared, not just news")
 
 
+class ApiTokenSettings(_Section):
+    """A token of the HTTP API, by its hash, as `ingest tokens new` prints it."""
+
+    hash: str = Field(pattern=r"^sha256:[0-9a-f]{64}$")
+    user: str = Field("user", min_length=1, max_length=64)
+    scopes: tuple[Literal["read", "write", "admin"], ...] = ("read",)
+    org_id: str = ""
+
+
+class ApiSettings(_Section):
+    """The HTTP API of `ingest serve`."""
+
+    hosts: tuple[str, ...] = Field((), description="other names the server is called by")
+    requests_per_minute: int = Field(6000, ge=1, description="of one user")
+    body_bytes: int = Field(16 * 1024 * 1024, ge=1024)
+    refresh_seconds: float = Field(2, ge=0.1, le=3600, description="of a state in S3 or DynamoDB: what is open")
+    reconcile_seconds: float = Field(300, ge=1, le=86_400, description="of the same: all of it")
+    tokens: tuple[ApiTokenSettings, ...] = ()
+
+
 class Settings(_Section):
     """Everything `ingest.toml` can say."""
 
@@ -157,6 +177,7 @@ class Settings(_Section):
     retry: RetrySettings = RetrySettings()
     runs: RunSettings = RunSettings()
     discovery: DiscoverySettings = DiscoverySettings()
+    api: ApiSettings = ApiSettings()
 
     base: Path = Field(default_factory=Path.cwd, exclude=True)
     config_file: Path | None = Field(default=None, exclude=True)
@@ -319,4 +340,6 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "retry": RetrySettings,
     "runs": RunSettings,
     "discovery": DiscoverySettings,
+    "api": ApiSettings,
+    "tokens": ApiTokenSettings,
 }

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.cli import chunks, explain, inspect, state, stores, work
+from ingest_assets.cli import chunks, explain, inspect, serve, state, stores, work
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
@@ -24,6 +24,8 @@ app = typer.Typer(
 app.add_typer(state.app, name="state")
 app.add_typer(stores.app, name="stores")
 app.add_typer(chunks.app, name="chunks")
+app.add_typer(serve.tokens, name="tokens")
+app.command()(serve.serve)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Paths = Annotated[

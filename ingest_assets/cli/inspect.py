@@ -11,6 +11,7 @@ import msgspec
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.components import Components
 from ingest_assets.parsing import sandbox
+from ingest_assets.requests.searching import nearest
 from ingest_assets.settings import Settings, StoreSettings
 from resources.artifact_store.artifact import Place
 from resources.document_source.document_ids import document_id, shown_key, source_uri
@@ -248,9 +249,8 @@ async def search(
     slug = store or components.settings.default_store
     target = await components.target(slug)
     only = (await find_document(components, document)).document_id if document else None
-    vector = target.embedder.embed([query])[0]
     org_id = components.settings.org_id
-    hits = target.store.search(vector, k, org_id=org_id, document_id=only, source=source or None)
+    hits = nearest(target, query, k, org_id=org_id, document_id=only, source=source or None)
     if as_json:
         print_json([_hit(hit) for hit in hits])
         return Exit.DONE

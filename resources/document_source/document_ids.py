@@ -23,6 +23,11 @@ def key_of(uri: str) -> bytes:
     return unquote_to_bytes(uri.partition(":")[2])
 
 
+def encoded_key(uri: str) -> str:
+    """The key as the source URI has it, percent-encoded."""
+    return uri.partition(":")[2]
+
+
 def shown_key(uri: str) -> str:
     """The key as text for people: bytes that are no UTF-8 and characters that could mislead stay percent-encoded."""
     encoded = uri.partition(":")[2]

@@ -250,6 +250,11 @@ class IngestJobs:
         newest = sorted(jobs, key=lambda job: job.created_at, reverse=True)[:limit]
         return [await self._with_counts(job) for job in newest]
 
+    async def count_by_status(self, scope_id: str) -> Counter[JobStatus]:
+        """How many jobs of a scope have each status."""
+        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
+        return Counter(job.status for job in jobs if job.scope_id == scope_id)
+
     def _decode(self, record: Record) -> IngestJob:
         return decoded(self._backend.uri, KIND, record, IngestJob)
 

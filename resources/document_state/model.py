@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from resources.document_source.document_ids import shown_key
+from resources.document_state.history import Change
 from resources.document_state.reasons import Reason
 
 
@@ -134,6 +135,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         n_pages, n_empty_pages: its pages or slides, 0 for formats without, and how many of them gave no text.
         token: the last fencing token given out.
         last_run_id: the run that changed it last.
+        history: its last changes, the oldest first.
         version, write_id: the state of the record this copy was read at; assigned by the state store, never stored
             inside the value.
     """
@@ -168,6 +170,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     token: int = 0
     last_run_id: str = ""
     last_extracted_turn: int | None = None
+    history: tuple[Change, ...] = ()
     version: int = 0
     write_id: str = ""
 

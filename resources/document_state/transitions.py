@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from resources.document_state.history import noted
 from resources.document_state.links import (
     ERROR_CHARACTERS,
     compared,
@@ -375,7 +376,7 @@ def derived(doc: DocStatus, now: datetime, **changes: object) -> DocStatus:
         moved_at = now if build.status is not status else build.changed_at
         build = msgspec.structs.replace(build, status=status, reason=reason, error=error, changed_at=moved_at)
         changed = msgspec.structs.replace(changed, build=build)
-    return changed
+    return msgspec.structs.replace(changed, history=noted(doc, changed, now))
 
 
 def _build_of(doc: DocStatus) -> tuple[Status, Reason | None, str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from ingest_assets.settings import (
+    ApiSettings,
+    ApiTokenSettings,
     ChunkingSettings,
     ConfigurationError,
     DiscoverySettings,
@@ -26,6 +28,8 @@ SECTIONS = {
     "[retry]": RetrySettings,
     "[runs]": RunSettings,
     "[discovery]": DiscoverySettings,
+    "[api]": ApiSettings,
+    "[[api.tokens]]": ApiTokenSettings,
     '[[sources]]\nname = "a"\nuri = "a"': SourceSettings,
     '[[stores]]\nslug = "a"': StoreSettings,
 }
@@ -176,7 +180,7 @@ class TestMistakes:
         """The same at the top; names that only the program uses are unknown there."""
         said = fault(folder, f'{key} = "x"\n')
         assert f"unknown key '{key}'" in said
-        assert "Known: artifact_store, chunking, data_dir, default_embedder" in said
+        assert "Known: api, artifact_store, chunking, data_dir, default_embedder" in said
         assert "config_file" not in said.partition("Known:")[2]
 
     def test_unknown_section(self, folder):

@@ -1,0 +1,1 @@
+"""The HTTP API: every document against every store, for programs and for the page in the same process."""

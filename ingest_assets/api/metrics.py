@@ -1,0 +1,76 @@
+"""What monitoring reads, as Prometheus spells it."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from fastapi import APIRouter
+from fastapi.responses import PlainTextResponse
+
+from ingest_assets.api.choosing import counted
+from ingest_assets.api.services import READS, Asking, Given
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.label import DocumentLabel
+from resources.document_state.model import Phase, Presence
+from resources.document_state.workers import WorkerWatch
+
+router = APIRouter(tags=["metrics"], dependencies=[READS])
+_MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(services: Given, caller: Asking) -> PlainTextResponse:
+    """Documents, links and jobs of the caller's organisation, and the workers there are."""
+    components = services.components
+    labels = await counted(services, caller, lambda label: label.presence is not Presence.DELETED)
+    watch = WorkerWatch(components.backend, components.settings.lease)
+    workers = Counter("dead" if worker.dead else "living" for worker in await watch.all())
+    jobs = await components.jobs.count_by_status(caller.org_id)
+    as_of = services.index.as_of()
+    age = (utc_now() - as_of).total_seconds() if as_of is not None else 0.0
+    text = "".join(
+        [
+            _family("ingest_documents", "Documents by phase, status and reason.", _by_phase(labels)),
+            _family("ingest_links", "Documents in stores by state.", _links(labels)),
+            _family("ingest_jobs", "Jobs by status.", {(("status", status),): n for status, n in jobs.items()}),
+            _family(
+                "ingest_workers",
+                "Workers with a record; a dead one's documents are about to be taken up.",
+                {(("state", state),): workers[state] for state in ("living", "dead")},
+            ),
+            _family("ingest_read_model_age_seconds", "How old lists and counts may be.", {(): age}),
+        ]
+    )
+    return PlainTextResponse(text, media_type=_MEDIA_TYPE)
+
+
+def _by_phase(labels: Mapping[DocumentLabel, int]) -> Counter[Labels]:
+    found: Counter[Labels] = Counter()
+    for label, n in labels.items():
+        for phase in Phase:
+            found[("phase", phase), ("status", label.status(phase)), ("reason", label.reason(phase) or "")] += n
+    return found
+
+
+def _links(labels: Mapping[DocumentLabel, int]) -> Counter[Labels]:
+    found: Counter[Labels] = Counter()
+    for label, n in labels.items():
+        for slug, state, _ in label.links:
+            found[("store", slug), ("state", state)] += n
+    return found
+
+
+def _family(name: str, about: str, values: Mapping[Labels, float]) -> str:
+    lines = [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
+    lines += [f"{name}{_labels(labels)} {value}" for labels, value in sorted(values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _labels(labels: Iterable[tuple[str, str]]) -> str:
+    text = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
+    return f"{{{text}}}" if text else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
