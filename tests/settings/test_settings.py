@@ -29,7 +29,7 @@ SECTIONS = {
     "[runs]": RunSettings,
     "[discovery]": DiscoverySettings,
     "[api]": ApiSettings,
-    "[[api.tokens]]": ApiTokenSettings,
+    f'[[api.tokens]]\nhash = "sha256:{"0" * 64}"': ApiTokenSettings,
     '[[sources]]\nname = "a"\nuri = "a"': SourceSettings,
     '[[stores]]\nslug = "a"': StoreSettings,
 }
