@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from resources.artifact_store.artifact_store import ArtifactStore
-from resources.aws.location import parse_location
+from resources.aws.location import AwsLocation, parse_location
 
 
 class ArtifactStoreUriError(ValueError):
@@ -30,33 +30,48 @@ def open_artifact_store(uri: str, base: Path) -> ArtifactStore:
     Raises:
         ArtifactStoreUriError: no store has this scheme, or the URI has a part its scheme does not know.
     """
-    scheme, found, _ = uri.partition("://")
-    opener = _OPENERS.get(scheme) if found else None
-    if opener is None:
-        raise ArtifactStoreUriError(
-            f"unknown artifact store scheme '{scheme}' in '{uri}'. Known: {', '.join(_OPENERS)}."
-        )
-    return opener(uri, base)
+    place = parse_artifact_store_uri(uri, base)
+    if isinstance(place, AwsLocation):
+        from resources.artifact_store.s3_artifact_store import S3ArtifactStore
 
-
-def _open_sqlite(uri: str, base: Path) -> ArtifactStore:
+        return S3ArtifactStore(place)
     from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 
+    return SqliteArtifactStore(place)
+
+
+def parse_artifact_store_uri(uri: str, base: Path) -> Path | AwsLocation:
+    """Where a URI's artifacts are: a file, or a place in a bucket.
+
+    Args:
+        uri: see above.
+        base: where a relative path counts from.
+
+    Raises:
+        ArtifactStoreUriError: no store has this scheme, or the URI has a part its scheme does not know.
+    """
+    scheme, found, _ = uri.partition("://")
+    parse = _PARSERS.get(scheme) if found else None
+    if parse is None:
+        raise ArtifactStoreUriError(
+            f"unknown artifact store scheme '{scheme}' in '{uri}'. Known: {', '.join(_PARSERS)}."
+        )
+    return parse(uri, base)
+
+
+def _parse_sqlite(uri: str, base: Path) -> Path:
     parts = urlsplit(uri)
     if parts.netloc or parts.query or parts.fragment or len(parts.path) < 2:  # noqa: PLR2004 - "/" and a name
         raise ArtifactStoreUriError(f"'{uri}': write sqlite:///path; it takes no host and no option.")
-    return SqliteArtifactStore(base / unquote(parts.path[1:]))
+    return base / unquote(parts.path[1:])
 
 
-def _open_s3(uri: str, base: Path) -> ArtifactStore:
-    from resources.artifact_store.s3_artifact_store import S3ArtifactStore
-
+def _parse_s3(uri: str, base: Path) -> AwsLocation:
     del base
     try:
-        location = parse_location(uri, takes_prefix=True)
+        return parse_location(uri, takes_prefix=True)
     except ValueError as error:
         raise ArtifactStoreUriError(str(error)) from None
-    return S3ArtifactStore(location)
 
 
-_OPENERS: dict[str, Callable[[str, Path], ArtifactStore]] = {"sqlite": _open_sqlite, "s3": _open_s3}
+_PARSERS: dict[str, Callable[[str, Path], Path | AwsLocation]] = {"sqlite": _parse_sqlite, "s3": _parse_s3}

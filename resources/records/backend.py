@@ -14,11 +14,12 @@ PAGE = 1_000
 
 
 class BackendError(Exception):
-    """A record backend could not do its work. `uri` names it, without secrets."""
+    """A record backend could not do its work. `uri` names it, without secrets; `message` says what happened."""
 
     def __init__(self, uri: str, message: str) -> None:
         super().__init__(f"State store {uri}: {message}")
         self.uri = uri
+        self.message = message
 
 
 class BackendUnavailableError(BackendError):
