@@ -3,7 +3,7 @@
 Below `<prefix>/paid/`:
 
     results/<first 2 digits of the key>/<key>    an answer, and which documents use it
-    documents/<document id>/<hash of the keys>   keys of answers that a document uses, noted before they are kept
+    documents/<document id>.uses/<a hash>        keys of answers that a document uses, noted before they are kept
     logs/<reservation id>                        the calls of a reservation that is not settled
 
 All are changed on the condition that they are as they were read. A document's keys are found by listing its own prefix,
@@ -13,7 +13,7 @@ so forgetting it costs what it used, not what there is.
 import asyncio
 import contextlib
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, wait
 from datetime import datetime
 from typing import TypeVar
@@ -52,6 +52,7 @@ from resources.records.backend import BackendError
 from resources.records.s3.bucket import Found
 from resources.records.s3.threads import Threads
 
+A = TypeVar("A")
 T = TypeVar("T")
 
 _RESULTS = "results/"
@@ -73,19 +74,14 @@ class S3Journal(PaidResultJournal):
         """See PaidResultJournal."""
         wanted = list(dict.fromkeys(keys))
         with self._errors():
-            found = await asyncio.gather(*(self._threads.run(self._read_result, key) for key in wanted))
+            found = await self._each(self._read_result, wanted)
         return {key: kept[0] for key, kept in zip(wanted, found, strict=True) if kept is not None}
 
     async def adopt(self, document_id: str, keys: Collection[str]) -> None:
         """See PaidResultJournal."""
         with self._errors():
             await self._threads.run(self._note_use, document_id, keys)
-            await asyncio.gather(
-                *(
-                    self._threads.run(self._objects.change, _result(key), with_documents(key, [document_id]))
-                    for key in keys
-                )
-            )
+            await self._each(lambda key: self._objects.change(_result(key), with_documents(key, [document_id])), keys)
 
     async def open_log(self, log: CallLog) -> None:
         """See PaidResultJournal."""
@@ -120,17 +116,17 @@ class S3Journal(PaidResultJournal):
         """See PaidResultJournal."""
         with self._errors():
             names = await self._threads.run(self._objects.bucket.list, _LOGS)
-            found = await asyncio.gather(*(self._threads.run(self._objects.read, name) for name in names))
+            found = await self._each(self._objects.read, names)
         return [log for each in found if each is not None and (log := unpack_log(each.body)) is not None]
 
     async def forget(self, document_id: str) -> int:
         """See PaidResultJournal. What names the document goes last, so that whoever dies on the way can begin anew."""
         with self._errors():
             notes = list(await self._threads.run(self._objects.bucket.list, _uses(document_id)))
-            found = await asyncio.gather(*(self._threads.run(self._objects.read, name) for name in notes))
+            found = await self._each(self._objects.read, notes)
             keys = {key for note in found if note is not None for key in _keys_in(note.body)}
-            removed = await asyncio.gather(*(self._threads.run(self._release, key, document_id) for key in keys))
-            await asyncio.gather(*(self._threads.run(self._objects.bucket.delete, name) for name in notes))
+            removed = await self._each(lambda key: self._release(key, document_id), keys)
+            await self._each(self._objects.bucket.delete, notes)
         return sum(removed)
 
     async def totals(self, selection: Selection) -> list[KeptTotal]:
@@ -142,7 +138,7 @@ class S3Journal(PaidResultJournal):
         unsettled = {log.reservation_id for log in await self.logs()}
         chosen = [each for each in await self._selected(selection) if each[1][0].reservation_id not in unsettled]
         with self._errors():
-            await asyncio.gather(*(self._threads.run(self._objects.bucket.delete, name) for name, _ in chosen))
+            await self._each(self._objects.bucket.delete, [name for name, _ in chosen])
         return totals_of([kept for _, kept in chosen])
 
     async def shut(self) -> None:
@@ -155,11 +151,21 @@ class S3Journal(PaidResultJournal):
         self._threads.close()
         self._objects.bucket.close()
 
+    async def _each(self, work: Callable[[A], T], items: Collection[A]) -> list[T]:
+        """The result for each item, in order; the first failure, once nothing is under way any more."""
+        done = await asyncio.gather(*(self._threads.run(work, item) for item in items), return_exceptions=True)
+        results = []
+        for result in done:
+            if isinstance(result, BaseException):
+                raise result
+            results.append(result)
+        return results
+
     async def _selected(self, selection: Selection) -> list[tuple[str, tuple[PaidResult, int]]]:
         with self._errors():
             names = list(await self._threads.run(self._objects.bucket.list, _RESULTS))
             keys = [name.rpartition("/")[2] for name in names]
-            found = await asyncio.gather(*(self._threads.run(self._read_result, key) for key in keys))
+            found = await self._each(self._read_result, keys)
         return [
             (name, kept) for name, kept in zip(names, found, strict=True) if kept is not None and selection.has(kept[0])
         ]
@@ -274,7 +280,8 @@ def _result(key: str) -> str:
 
 
 def _uses(document_id: str) -> str:
-    return f"documents/{quote(document_id, safe='')}/"
+    # The suffix keeps a name of dots from being a step up in the eyes of a server that stores files.
+    return f"documents/{quote(document_id, safe='')}.uses/"
 
 
 def _keys_in(note: bytes) -> list[str]:
