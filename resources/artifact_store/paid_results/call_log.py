@@ -56,25 +56,26 @@ class LoggedCall(msgspec.Struct, frozen=True, omit_defaults=True):
     worst_micro_usd: int
     usage: Usage | None = None
 
-    @property
-    def micro_usd(self) -> int:
-        """What it cost, or costs at most."""
-        return self.worst_micro_usd if self.usage is None else self.usage.micro_usd
-
 
 class CallLog(msgspec.Struct, frozen=True, omit_defaults=True):
-    """All calls of a reservation."""
+    """All calls of a reservation.
+
+    Attributes:
+        reservation_id: whose calls.
+        worker_id: who makes them.
+        limit_micro_usd: what was reserved for them.
+        sealed: nothing may begin any more.
+        micro_usd: what was spent, calls whose bill is unknown at their worst; kept, since adding up anew for each of a
+            thousand calls would be a million additions.
+        calls: each call by its id.
+    """
 
     reservation_id: str
     worker_id: str
     limit_micro_usd: int
     sealed: bool = False
+    micro_usd: int = 0
     calls: Mapping[str, LoggedCall] = {}
-
-    @property
-    def micro_usd(self) -> int:
-        """What was spent, calls without an answer at their worst."""
-        return sum(call.micro_usd for call in self.calls.values())
 
     def begun(self, calls: Sequence[Call]) -> "CallLog":
         """With calls that are about to be sent. Beginning one again changes nothing.
@@ -83,20 +84,28 @@ class CallLog(msgspec.Struct, frozen=True, omit_defaults=True):
             ReservationClosedError: it is sealed.
             ReservationExceededError: they may cost more than is left.
         """
-        new = {call.call_id: LoggedCall(call.model, call.worst_micro_usd) for call in calls}
         if self.sealed:
             raise ReservationClosedError(self.reservation_id)
-        after = msgspec.structs.replace(self, calls={**new, **self.calls})
-        if after.micro_usd > self.limit_micro_usd:
-            raise ReservationExceededError(self.reservation_id, self.limit_micro_usd, after.micro_usd)
-        return after
+        new = {
+            call.call_id: LoggedCall(call.model, call.worst_micro_usd)
+            for call in calls
+            if call.call_id not in self.calls
+        }
+        micro_usd = self.micro_usd + sum(call.worst_micro_usd for call in new.values())
+        if new and micro_usd > self.limit_micro_usd:
+            raise ReservationExceededError(self.reservation_id, self.limit_micro_usd, micro_usd)
+        return msgspec.structs.replace(self, micro_usd=micro_usd, calls={**self.calls, **new})
 
     def paid(self, call_id: str, usage: Usage) -> "CallLog":
         """With what a call cost. The first word on a call stands; once sealed, the log says what was settled."""
         call = self.calls.get(call_id)
         if self.sealed or call is None or call.usage is not None:
             return self
-        return msgspec.structs.replace(self, calls={**self.calls, call_id: msgspec.structs.replace(call, usage=usage)})
+        return msgspec.structs.replace(
+            self,
+            micro_usd=self.micro_usd - call.worst_micro_usd + usage.micro_usd,
+            calls={**self.calls, call_id: msgspec.structs.replace(call, usage=usage)},
+        )
 
     def to_seal(self) -> "CallLog":
         """The same, for ever."""

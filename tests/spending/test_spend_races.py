@@ -1,0 +1,63 @@
+"""Many processes race for the same money, on each backend that more than one process can open."""
+
+import pytest
+
+from tests.records.dynamodb_tables import new_table
+from tests.records.s3_store import location_of
+from tests.servers.clients import s3_client
+from tests.spending.races_contract import RacesContract
+
+
+class TestOnSqlite(RacesContract):
+    @pytest.fixture
+    def uri(self, tmp_path) -> str:
+        """A new file."""
+        return f"sqlite:///{tmp_path / 'state.db'}"
+
+
+class TestOnS3(RacesContract):
+    N_PROCESSES = 4
+
+    @pytest.fixture
+    def uri(self, moto_url, bucket_name) -> str:
+        """A new bucket."""
+        s3_client(moto_url).create_bucket(Bucket=bucket_name)
+        return location_of(bucket_name, moto_url).uri
+
+    @pytest.fixture
+    def artifacts(self, uri, moto_url, bucket_name) -> str:
+        """The same bucket."""
+        return location_of(bucket_name, moto_url, "artifacts/").uri
+
+
+class TestOnDynamoDb(RacesContract):
+    N_PROCESSES = 4
+
+    @pytest.fixture
+    async def uri(self, moto_url, table_prefix) -> str:
+        """A new table."""
+        async with new_table(moto_url, table_prefix) as opened:
+            yield opened.uri
+
+
+@pytest.mark.servers
+class TestOnSeaweedFS(RacesContract):
+    @pytest.fixture
+    def uri(self, seaweedfs, bucket_name) -> str:
+        """A new bucket of a real server."""
+        s3_client(seaweedfs.url).create_bucket(Bucket=bucket_name)
+        return location_of(bucket_name, seaweedfs.url).uri
+
+    @pytest.fixture
+    def artifacts(self, uri, seaweedfs, bucket_name) -> str:
+        """The same bucket."""
+        return location_of(bucket_name, seaweedfs.url, "artifacts/").uri
+
+
+@pytest.mark.servers
+class TestOnDynamoDbLocal(RacesContract):
+    @pytest.fixture
+    async def uri(self, dynamodb_local, table_prefix) -> str:
+        """A new table of a real server."""
+        async with new_table(dynamodb_local, table_prefix) as opened:
+            yield opened.uri
