@@ -93,6 +93,6 @@ def _checked(edit: Edit) -> str:
     if len(edit.text) > LONGEST_TEXT:
         raise EditError(f"Line {edit.line}: the text has {len(edit.text):,} characters, more than {LONGEST_TEXT:,}.")
     text = clean(edit.text, Counter())
-    if not text or text.isspace():
+    if not any(c.isprintable() and not c.isspace() for c in text):
         raise EditError(f"Line {edit.line}: the text is empty. A chunk can be corrected, not removed.")
     return text

@@ -47,7 +47,7 @@ def test_no_such_text(text, told):
 
 def test_texts_are_cleaned():
     """A text is cleaned as a parsed one; what cleaning makes equal is no change."""
-    assert texts_by_chunk(ARTIFACT, [Edit(1, TWO, "z\x07w\u202eei\r\n")]) == {TWO: "zwei\n"}
+    assert texts_by_chunk(ARTIFACT, [Edit(1, TWO, "z\x07w\ufeffei\r\n")]) == {TWO: "zwei\n"}
     assert texts_by_chunk(ARTIFACT, [Edit(1, TWO, "tw\x07o")]) == {}
 
 
