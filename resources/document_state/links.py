@@ -24,7 +24,10 @@ def mark_stale(link: DocumentStoreLink) -> DocumentStoreLink:
 
 
 def mark_outdated(link: DocumentStoreLink) -> DocumentStoreLink:
-    """What the store holds is of an older configuration: rebuilt on request only, for a setting must not spend."""
+    """What the store holds is of an older configuration, or of before a person's correction: rebuilt on request only.
+
+    For neither must spend by itself.
+    """
     return msgspec.structs.replace(link, state=LinkState.STALE, on_request=True)
 
 
@@ -89,7 +92,7 @@ def is_current(doc: DocStatus, link: DocumentStoreLink) -> bool:
 
 
 def owes_content(doc: DocStatus, link: DocumentStoreLink) -> bool:
-    """Whether a store is to be written without anybody asking. What is stale by configuration alone is not."""
+    """Whether a store is to be written without anybody asking. What is stale on request is not."""
     if link.state is LinkState.STALE:
         return not link.on_request
     return not is_current(doc, link)

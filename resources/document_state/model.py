@@ -95,7 +95,8 @@ class Claim(msgspec.Struct, frozen=True):
 class DocumentStoreLink(msgspec.Struct, frozen=True, omit_defaults=True):
     """One (document, store) pair that was built, or tried; `link_id` gives its id.
 
-    `on_request`: it is stale by configuration alone, so it is rebuilt when somebody asks, and never by itself.
+    `on_request`: it is stale by configuration or a person's correction alone, so it is rebuilt when somebody asks, and
+    never by itself.
     """
 
     store: str

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,10 @@ from typing import Any
 import duckdb
 import pytest
 
+from ingest_assets.upkeep.edits import Edit
 from tests.end_to_end.project import INGEST, Project
+from tests.records.processes_contract import SPAWN
+from tests.upkeep.corrected_documents import correct_and_die
 
 N = 12
 COUNTING = '''
@@ -139,6 +143,23 @@ def test_one_chunk_of_one_document(counted: Counted) -> None:
     assert counted.states("archive") == {"Ingested": N}
     assert counted.count("embedded") - embedded == 2
     assert counted.json("search", "anything", "-k", "100", "--document", "docs/3.md", "--store", "archive")
+
+
+def test_killed_in_the_middle(counted: Counted) -> None:
+    """Killed between the artifact and the record, nothing shows; resume frees the document, and it can be redone."""
+    [chunk] = [chunk for chunk in counted.chunks("docs/3.md") if "part 2" in chunk["text"]]
+    document_id = counted.json("show", "docs/3.md")["document_id"]
+    edits = [Edit(1, chunk["chunk_id"], corrected(chunk)["text"])]
+    process = SPAWN.Process(target=correct_and_die, args=(str(counted.root), document_id, edits))
+    process.start()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    assert chunk in counted.chunks("docs/3.md")
+    assert counted.states("default") == {"Ingested": N}
+    assert counted.json("run", "--mode", "resume")["n_failed"] == 0
+    assert counted.states("default") == {"Ingested": N}
+    counted.edit("docs/3.md", [corrected(chunk)])
+    assert counted.states("default") == {"Ingested": N - 1, "Stale": 1}
 
 
 def test_taken_back(counted: Counted) -> None:

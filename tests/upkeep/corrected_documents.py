@@ -79,12 +79,12 @@ class DiesWhenKept(SqliteArtifactStore):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def correct_and_die(folder: str, edits: list[Edit]) -> None:
+def correct_and_die(folder: str, document_id: str, edits: list[Edit]) -> None:
     """Correct chunks in a process that is killed between the artifact and the record."""
 
     async def go() -> None:
         components = components_of(Path(folder))
         components.artifacts = DiesWhenKept(Path(folder) / ".ingest" / "artifacts" / "artifacts.db")
-        await edit_chunks(components, "a", edits, Signature("ann", utc_now()))
+        await edit_chunks(components, document_id, edits, Signature("ann", utc_now()))
 
     asyncio.run(go())

@@ -165,7 +165,7 @@ async def test_killed_between_artifact_and_record(components, tmp_path):
     """Nothing of the correction shows; its worker's record names the document, and once it is free it can be redone."""
     before, shown = await read_chunks(components, "a")
     edits = edits_of(shown, two="zwei")
-    process = SPAWN.Process(target=correct_and_die, args=(str(tmp_path), edits))
+    process = SPAWN.Process(target=correct_and_die, args=(str(tmp_path), "a", edits))
     process.start()
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
