@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+import msgspec
+
 from resources.document_state.links import compared, left_behind
 from resources.document_state.model import Corrections, DocStatus
 from resources.document_state.transitions import derived
@@ -37,7 +39,8 @@ def corrected(
     links = doc.links
     if artifact_hash != doc.artifact_hash:
         links = {slug: left_behind(link, same_source=True) for slug, link in links.items()}
-    changed = derived(
+    changed = msgspec.structs.replace(doc, artifact_hash=artifact_hash)
+    return derived(
         doc,
         now,
         artifact=artifact,
@@ -45,8 +48,6 @@ def corrected(
         chunkset_hash=chunkset_hash,
         warnings=warnings,
         corrections=corrections,
-        links=links,
+        links={slug: compared(changed, link, is_current.get(slug)) for slug, link in links.items()},
         claim=None,
     )
-    compared_links = {slug: compared(changed, link, is_current.get(slug)) for slug, link in links.items()}
-    return derived(changed, now, links=compared_links)
