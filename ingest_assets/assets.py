@@ -186,6 +186,7 @@ async def _open_job(components: Components, config: IngestConfig) -> str | None:
     """The job that gets the results; one that is settled, as of a run that the UI executes again, gets no more."""
     if not config.job_id or (await components.jobs.get(config.job_id)).is_terminal:
         return None
+    await components.jobs.start(config.job_id, utc_now())
     return config.job_id
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.cli import chunks, explain, inspect, serve, state, stores, work
+from ingest_assets.cli import chunks, explain, following, inspect, serve, state, stores, work
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
@@ -146,10 +146,19 @@ def why(
 @app.command()
 def jobs(
     job_id: Annotated[str | None, typer.Argument(help="One job, with its documents.", show_default=False)] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Show how the job goes on until it has ended.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the newest jobs, or show one with what became of each document."""
-    finish(_with_components(lambda parts: inspect.jobs(parts, job_id, as_json)))
+
+    async def show(parts: Components) -> int:
+        if not follow:
+            return await inspect.jobs(parts, job_id, as_json)
+        if job_id is None:
+            raise AskedWronglyError("--follow needs the id of a job. `ingest jobs` lists them.")
+        return await following.follow(parts, job_id, as_json)
+
+    finish(_with_components(show))
 
 
 @app.command()

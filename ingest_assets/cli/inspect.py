@@ -228,6 +228,7 @@ def job_fields(job: IngestJob) -> dict[str, Any]:
         "user_id": job.user_id,
         "mode": job.mode.value,
         "status": job.status.value,
+        "stage": job.stage.value if job.stage else None,
         "n_requested": job.n_requested,
         "n_succeeded": job.n_succeeded,
         "n_failed": job.n_failed,
@@ -235,8 +236,10 @@ def job_fields(job: IngestJob) -> dict[str, Any]:
         "n_pending": job.n_pending,
         "n_unchanged": job.n_unchanged,
         "n_busy": job.n_busy,
+        "estimated_cost": job.estimated_micro_usd / 1_000_000,
         "run_ids": list(job.run_ids),
         "created_at": job.created_at.isoformat(),
+        "started_at": job.started_at.isoformat() if job.started_at else None,
         "completed_at": job.completed_at.isoformat() if job.completed_at else None,
         "error_message": job.error_message,
     }

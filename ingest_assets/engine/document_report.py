@@ -54,6 +54,7 @@ def report_of(doc: DocStatus, outcome: Outcome, run_id: str, seconds: float = 0.
         doc.n_chunks,
         doc.n_entries,
         round(seconds, 3),
+        knowledge_document_id=doc.artifact if outcome in (Outcome.SUCCEEDED, Outcome.UNCHANGED) else "",
     )
     return DocumentReport(doc, result)
 

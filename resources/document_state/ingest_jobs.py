@@ -30,6 +30,16 @@ class JobStatus(StrEnum):
     BLOCKED = "blocked"  # a batch was held back, by the spend gate
 
 
+class JobStage(StrEnum):
+    """What a running job is at; the batches of a large one may be at several, then it is the latest."""
+
+    PARSING = "parsing"  # bytes become chunks
+    FILTERING = "filtering"  # what needs no call is left out
+    ESTIMATING = "estimating"  # what the calls may cost
+    EXTRACTING = "extracting"  # the model is asked
+    PERSISTING = "persisting"  # artifacts, records and stores are written
+
+
 class Outcome(StrEnum):
     """What a run made of one document."""
 
@@ -43,7 +53,11 @@ class Outcome(StrEnum):
 
 
 class DocumentResult(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a job made of one document. `n_void_corrections`: corrections of texts that it does not have any more."""
+    """What a job made of one document.
+
+    `n_void_corrections`: corrections of texts that it does not have any more. `knowledge_document_id`: the key of the
+    artifact with its chunks and entries; "" if it has none.
+    """
 
     document_id: str
     source_uri: str
@@ -56,6 +70,7 @@ class DocumentResult(msgspec.Struct, frozen=True, omit_defaults=True):
     n_entries: int = 0
     seconds: float = 0.0
     n_void_corrections: int = 0
+    knowledge_document_id: str = ""
 
 
 class JobCounts(msgspec.Struct, frozen=True):
@@ -89,8 +104,15 @@ class JobCounts(msgspec.Struct, frozen=True):
         return JobCounts(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
+class BatchEstimate(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the gate said to one batch: what it may cost, and why it was held back, or ""."""
+
+    micro_usd: int
+    refusal: str = ""
+
+
 class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A job's header; the documents asked for and the results are records beside it.
+    """A job's header; the documents asked for, the estimates and the results are records beside it.
 
     `n_requested` = `n_succeeded` + `n_failed` + `n_skipped` + `n_pending`. Documents that turned out complete, or in
     another worker's hands, were not requested: they count as `n_unchanged` and `n_busy`.
@@ -111,6 +133,10 @@ class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
     completed_at: datetime | None = None
     error_message: str = ""
     counts: JobCounts = JobCounts()
+    stage: JobStage | None = None
+    started_at: datetime | None = None
+    estimated_micro_usd: int = 0
+    n_blocked_batches: int = 0
 
     @property
     def n_requested(self) -> int:
@@ -204,6 +230,26 @@ class IngestJobs:
         """Note that a run works for a job."""
         await self._change(job_id, lambda job: msgspec.structs.replace(job, run_ids=(*job.run_ids, run_id)))
 
+    async def start(self, job_id: str, now: datetime) -> None:
+        """Note that a run works for a job; when the first one began is when it started."""
+
+        def change(job: IngestJob) -> IngestJob:
+            if job.is_terminal or job.started_at is not None:
+                return job
+            return msgspec.structs.replace(job, status=JobStatus.RUNNING, started_at=now)
+
+        await self._change(job_id, change)
+
+    async def enter(self, job_id: str, stage: JobStage) -> None:
+        """Note what a job is at; where one that has ended was last stays."""
+        await self._change(job_id, lambda job: job if job.is_terminal else msgspec.structs.replace(job, stage=stage))
+
+    async def estimate(self, job_id: str, part: str, estimate: BatchEstimate) -> None:
+        """Add what the gate said to a batch; `part` names it in the job. Its first word stands."""
+        label = msgspec.json.encode([estimate.micro_usd, int(bool(estimate.refusal))]).decode()
+        write = Write(part, msgspec.json.encode(estimate), None, label=label)
+        await self._backend.compare_and_set(_estimate_kind(job_id), [write])
+
     async def record(self, job_id: str, part: str, results: Sequence[DocumentResult]) -> None:
         """Add what a run made of some documents; `part` names them among the job's results and orders them."""
         writes = []
@@ -216,12 +262,13 @@ class IngestJobs:
         """End a job and say how it ended. Safe to repeat."""
         counted = await self.get(job_id)
         status = _status_of(counted)
+        said = error_message or await self._refusal(counted)
         await self._change(
             job_id,
             lambda job: (
                 job
                 if job.is_terminal
-                else msgspec.structs.replace(job, status=status, completed_at=now, error_message=error_message)
+                else msgspec.structs.replace(job, status=status, completed_at=now, error_message=said)
             ),
         )
         return await self.get(job_id)
@@ -273,20 +320,39 @@ class IngestJobs:
             if (await self._backend.compare_and_set(KIND, [_write(new, stamp)]))[0].written:
                 return
 
+    async def _refusal(self, job: IngestJob) -> str:
+        """What the first batch that was held back was told; "" if none was."""
+        if job.n_blocked_batches:
+            kind = _estimate_kind(job.job_id)
+            async for record in self._backend.list_records(kind):
+                if refusal := decoded(self._backend.uri, kind, record, BatchEstimate).refusal:
+                    return refusal
+        return ""
+
     async def _with_counts(self, job: IngestJob) -> IngestJob:
         counts = JobCounts()
         for label, n in (await self._backend.count_labels(_result_kind(job.job_id))).items():
             counts = counts.plus(JobCounts(*msgspec.json.decode(label)).times(n))
-        return msgspec.structs.replace(job, counts=counts)
+        micro_usd = n_blocked = 0
+        for label, n in (await self._backend.count_labels(_estimate_kind(job.job_id))).items():
+            of_each, is_blocked = msgspec.json.decode(label, type=tuple[int, int])
+            micro_usd += n * of_each
+            n_blocked += n * is_blocked
+        return msgspec.structs.replace(job, counts=counts, estimated_micro_usd=micro_usd, n_blocked_batches=n_blocked)
 
 
 def _write(job: IngestJob, stamp: Stamp | None) -> Write:
-    value = msgspec.json.encode(msgspec.structs.replace(job, counts=JobCounts()))
+    header = msgspec.structs.replace(job, counts=JobCounts(), estimated_micro_usd=0, n_blocked_batches=0)
+    value = msgspec.json.encode(header)
     return Write(job.job_id, value, stamp, label=job.status, open=not job.is_terminal)
 
 
 def _request_kind(job_id: str) -> str:
     return f"job_request/{job_id}"
+
+
+def _estimate_kind(job_id: str) -> str:
+    return f"job_estimate/{job_id}"
 
 
 def _result_kind(job_id: str) -> str:
@@ -307,6 +373,8 @@ def _pieces(results: Sequence[DocumentResult]) -> list[list[DocumentResult]]:
 
 
 def _status_of(job: IngestJob) -> JobStatus:
+    if job.n_blocked_batches:
+        return JobStatus.BLOCKED
     if job.n_failed == 0 and job.n_pending == 0:
         return JobStatus.SUCCEEDED
     if job.n_succeeded == 0:

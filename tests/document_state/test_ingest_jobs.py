@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from resources.document_state.ingest_jobs import (
+    BatchEstimate,
     DocumentResult,
     IngestJobs,
+    JobStage,
     JobStatus,
     Outcome,
     UnknownJobError,
@@ -159,6 +161,50 @@ class TestSettle:
         await jobs.record(job.job_id, "run/0", results(Outcome.UNCHANGED, Outcome.BUSY))
         settled = await jobs.settle(job.job_id, NOW)
         assert (settled.status, settled.n_requested) == (JobStatus.SUCCEEDED, 0)
+
+
+class TestStages:
+    async def test_started_when_the_first_run_began(self, jobs):
+        """A job starts once, whatever runs work for it, and not after it has ended."""
+        job = await create(jobs, ["a"])
+        assert (job.started_at, job.stage) == (None, None)
+        await jobs.start(job.job_id, NOW)
+        await jobs.start(job.job_id, NOW + timedelta(hours=1))
+        assert (await jobs.get(job.job_id)).started_at == NOW
+        late = await create(jobs, ["a"])
+        await jobs.settle(late.job_id, NOW)
+        await jobs.start(late.job_id, NOW)
+        assert (await jobs.get(late.job_id)).started_at is None
+
+    async def test_stage_is_the_latest_until_the_end(self, jobs):
+        """The stage follows the run; a job that has ended stays where it was."""
+        job = await create(jobs, ["a"])
+        for stage in JobStage:
+            await jobs.enter(job.job_id, stage)
+            assert (await jobs.get(job.job_id)).stage is stage
+        await jobs.settle(job.job_id, NOW)
+        await jobs.enter(job.job_id, JobStage.PARSING)
+        assert (await jobs.get(job.job_id)).stage is JobStage.PERSISTING
+
+
+class TestEstimates:
+    async def test_estimates_add_up_and_count_once(self, jobs):
+        """What the batches may cost is the job's estimate; a batch that is estimated again keeps its first word."""
+        job = await create(jobs, ["a", "b"])
+        for part, micro_usd in (("run/0", 5), ("run/1", 5), ("run/1", 7), ("run/2", 1_000_000)):
+            await jobs.estimate(job.job_id, part, BatchEstimate(micro_usd))
+        job = await jobs.get(job.job_id)
+        assert (job.estimated_micro_usd, job.n_blocked_batches) == (1_000_010, 0)
+
+    async def test_one_blocked_batch_blocks_the_job(self, jobs):
+        """A job with a batch that was held back ends blocked, says why, and counts what was done before."""
+        job = await create(jobs, ["d0", "d1"])
+        await jobs.estimate(job.job_id, "run/0", BatchEstimate(5))
+        await jobs.record(job.job_id, "run/0", results(Outcome.SUCCEEDED))
+        await jobs.estimate(job.job_id, "run/1", BatchEstimate(50, "over the ceiling"))
+        settled = await jobs.settle(job.job_id, NOW)
+        assert (settled.status, settled.error_message) == (JobStatus.BLOCKED, "over the ceiling")
+        assert (settled.n_succeeded, settled.n_pending, settled.estimated_micro_usd) == (1, 1, 55)
 
 
 class TestOrphans:
