@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
 import pytest
 
-from resources.artifact_store.artifact import Entry, Piece, Place, chunks_of, chunkset_hash, entry_id
+from resources.artifact_store.artifact import Artifact, Entry, Piece, Place, chunks_of, chunkset_hash, entry_id
+from resources.artifact_store.corrections import Signature, corrected
 from resources.embedder.hash_embedder import HashEmbedder
 from resources.store.content import expected_content
 from resources.store.store import (
@@ -134,6 +136,26 @@ class StoreContract(ABC):
         [result] = store.write([msgspec.structs.replace(changed, vectors=vectors)])
         assert (result.n_written, result.n_kept, result.n_removed) == (1, 99, 1)
         assert texts_of(store, "a") == sorted(texts)
+
+    def test_a_corrected_chunk_is_one_row(self, store):
+        """One chunk of a hundred is corrected to what another says: one vector, one row, and its entries go along."""
+        given = build("a", [f"text {i}" for i in range(100)])
+        store.write([given])
+        artifact = Artifact("a", given.title, "", "", given.chunkset_hash, tuple(given.chunks), tuple(given.entries))
+        signature = Signature("ann", datetime(2026, 1, 1, tzinfo=UTC))
+        artifact = corrected(artifact, {given.chunks[50].chunk_id: "text 7"}, signature)
+        new_id = artifact.chunks[50].chunk_id
+        changed = msgspec.structs.replace(
+            given,
+            chunkset_hash=artifact.chunkset_hash,
+            chunks=artifact.chunks,
+            entries=artifact.entries,
+            vectors={new_id: EMBEDDER.embed(["text 7"])[0]},
+        )
+        [result] = store.write([changed])
+        assert (result.n_written, result.n_kept, result.n_removed) == (1, 99, 1)
+        held = store.held_contents(["a"])["a"]
+        assert (held.faults, held.content_hash) == ({}, expected_content(changed))
 
     def test_moved_chunk_gets_its_new_place(self, store):
         """A chunk that is kept stands at its new place afterwards."""
