@@ -60,7 +60,7 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
 class Entry(msgspec.Struct, frozen=True):
     """One piece of knowledge, tied to the chunk it was found in.
 
-    `kind` is one of `statement`, `key_phrase`, `entity`.
+    `kind` is one of `statement`, `key_phrase`, `entity`, `relation`, `topic`.
     """
 
     entry_id: str

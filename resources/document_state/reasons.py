@@ -45,6 +45,13 @@ class Reason(StrEnum):
     STORE_MISMATCH = "store_mismatch"
     STORE_DAMAGED = "store_damaged"
     EMBEDDER_FAILED = "embedder_failed"
+    MODEL_ACCESS = "model_access"
+    MODEL_REJECTED = "model_rejected"
+    MODEL_THROTTLED = "model_throttled"
+    MODEL_UNAVAILABLE = "model_unavailable"
+    MODEL_MALFORMED = "model_malformed"
+    MODEL_REFUSED = "model_refused"
+    CONTEXT_TOO_LONG = "context_too_long"
     UNKNOWN_DOCUMENT = "unknown_document"
     INTERNAL_ERROR = "internal_error"
 
@@ -96,6 +103,26 @@ _MEANINGS: dict[Reason, _Meaning] = {
     ),
     Reason.EMBEDDER_FAILED: _Meaning(
         Remedy.MAY_HEAL, "The store's embedder gave no usable vectors. It is tried again by itself."
+    ),
+    Reason.MODEL_ACCESS: _Meaning(
+        Remedy.NEEDS_PERSON, "No key, a wrong one, no access to the model, or no such model. Set it right, then retry."
+    ),
+    Reason.MODEL_REJECTED: _Meaning(
+        Remedy.NEEDS_PERSON, "The model does not take such calls; often `llm.max_tokens` is over its limit."
+    ),
+    Reason.MODEL_THROTTLED: _Meaning(
+        Remedy.MAY_HEAL, "The model's provider takes no more for now. It is tried again by itself."
+    ),
+    Reason.MODEL_UNAVAILABLE: _Meaning(Remedy.MAY_HEAL, "The model did not answer. It is tried again by itself."),
+    Reason.MODEL_MALFORMED: _Meaning(
+        Remedy.NEEDS_PERSON,
+        "The model's answers could not be read. Raise `llm.max_tokens` if they were cut off, or take another model.",
+    ),
+    Reason.MODEL_REFUSED: _Meaning(
+        Remedy.FINAL, "The model or its content filter refused it. Leave it out, or take another model."
+    ),
+    Reason.CONTEXT_TOO_LONG: _Meaning(
+        Remedy.NEEDS_PERSON, "It is more than the model takes at once. Lower `llm.input_tokens` or `chunking.size`."
     ),
     Reason.UNKNOWN_DOCUMENT: _Meaning(
         Remedy.NEEDS_PERSON, "No source ever listed it. Remove the partition, or put the file in."

@@ -1,0 +1,1 @@
+"""Extraction by a language model: plan the calls, make each, read the answers."""

@@ -1,0 +1,192 @@
+"""One request to a model by pydantic-ai: nothing is retried below, so that no payment is hidden.
+
+| name | where | credentials |
+|---|---|---|
+| `openai:<model>` | OpenAI, or any server of its chat completions that OPENAI_BASE_URL names | OPENAI_API_KEY |
+| `bedrock:<model id>` | Amazon Bedrock's Converse | as boto3 finds them, or AWS_BEARER_TOKEN_BEDROCK |
+
+The answer's schema goes as a response format to the one, and as the only, forced tool to the other, where that is what
+every model understands.
+"""
+
+import asyncio
+import functools
+import os
+import re
+import warnings
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from resources.document_state.reasons import Reason
+from resources.extractor.llm.answer import Usage, answer_schema
+from resources.extractor.llm.model_error import ModelError, model_error
+from resources.extractor.llm.options import LlmOptions
+from resources.extractor.llm.prompt import INSTRUCTIONS
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+_CONNECT_SECONDS = 10.0
+_OPENAI_HOST = "api.openai.com"
+# These refuse `max_tokens`, which servers of the same protocol know better than its successor.
+_REASONS_FIRST = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9])")
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """What came back: the JSON that should be an answer, why it ended, and what it used (0: it did not say)."""
+
+    text: str
+    finish_reason: str
+    usage: Usage
+
+
+class _Opened(NamedTuple):
+    model: "Model[Any]"
+    close: Callable[[], Awaitable[None]]
+
+
+class Endpoint:
+    """A model that can be asked. Belongs to the event loop that first asks it."""
+
+    def __init__(self, model: str, options: LlmOptions) -> None:
+        self._name = model
+        self._options = options
+        self._opened: _Opened | None = None
+
+    async def ask(self, prompt: str) -> Reply:
+        """Send one request.
+
+        Raises:
+            ModelError: no reply, or none that is of the protocol.
+        """
+        failure: ModelError
+        try:
+            response = await self._request(prompt)
+        except ModelError:
+            raise
+        except Exception as error:  # noqa: BLE001 whatever a library raises may carry a key
+            failure = model_error(self._name, error)
+        else:
+            return _reply(response)
+        raise failure
+
+    async def close(self) -> None:
+        """Close its connections."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+    async def _request(self, prompt: str) -> "ModelResponse":
+        from pydantic_ai.direct import model_request
+        from pydantic_ai.messages import ModelRequest
+
+        if self._opened is None:
+            self._opened = _open(self._name, self._options)
+        settings: ModelSettings = {
+            "temperature": 0.0,
+            "max_tokens": self._options.max_tokens,
+            "request_timeout": self._options.timeout_seconds,
+        }
+        with warnings.catch_warnings():
+            # Models that reason take no temperature; pydantic-ai leaves it out and says so in each call.
+            warnings.filterwarnings("ignore", message="Sampling parameters", category=UserWarning)
+            return await model_request(
+                self._opened.model,
+                [ModelRequest.user_text_prompt(prompt, instructions=INSTRUCTIONS)],
+                model_settings=settings,
+                model_request_parameters=_typed_output(self._name),
+                instrument=False,
+            )
+
+
+def _typed_output(name: str) -> "ModelRequestParameters":
+    from pydantic_ai.models import ModelRequestParameters
+    from pydantic_ai.output import OutputObjectDefinition
+    from pydantic_ai.tools import ToolDefinition
+
+    if name.startswith("openai:"):
+        output = OutputObjectDefinition(json_schema=answer_schema(), name="knowledge", strict=True)
+        return ModelRequestParameters(output_mode="native", output_object=output)
+    tool = ToolDefinition(
+        name="knowledge",
+        description="Give the knowledge of all chunks.",
+        parameters_json_schema=answer_schema(),
+        kind="output",
+    )
+    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+
+
+def _open(name: str, options: LlmOptions) -> _Opened:
+    provider, _, model = name.partition(":")
+    return _open_openai(model, options) if provider == "openai" else _open_bedrock(model, options)
+
+
+def _open_openai(model: str, options: LlmOptions) -> _Opened:
+    from openai import AsyncOpenAI, Timeout
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.profiles import merge_profile
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    url, key = os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", "")
+    parts = urlsplit(url)
+    if parts.password or parts.username:
+        raise ModelError(
+            Reason.MODEL_ACCESS, "OPENAI_BASE_URL has a password in it, which logs would show. Use OPENAI_API_KEY."
+        )
+    if not key and (not url or parts.hostname == _OPENAI_HOST):
+        raise ModelError(Reason.MODEL_ACCESS, f"openai:{model}: OPENAI_API_KEY is not set, and nor is OPENAI_BASE_URL.")
+    client = AsyncOpenAI(
+        api_key=key or "none",  # servers of one's own often want none
+        base_url=url or None,
+        max_retries=0,
+        timeout=Timeout(options.timeout_seconds, connect=_CONNECT_SECONDS),
+    )
+    is_openai = not url or parts.hostname == _OPENAI_HOST
+    new_name = is_openai or bool(_REASONS_FIRST.search(model))
+    profile: OpenAIModelProfile = {"openai_chat_supports_max_completion_tokens": new_name}
+    opened = OpenAIChatModel(
+        model,
+        provider=OpenAIProvider(openai_client=client),
+        profile=lambda known: merge_profile(known, profile),
+    )
+    return _Opened(opened, client.close)
+
+
+def _open_bedrock(model: str, options: LlmOptions) -> _Opened:
+    import anyio.to_thread
+    import boto3
+    from botocore.config import Config
+    from pydantic_ai.models.bedrock import BedrockConverseModel
+    from pydantic_ai.providers.bedrock import BedrockProvider
+
+    # pydantic-ai waits for boto3 in anyio's threads, of which there are 40.
+    threads = anyio.to_thread.current_default_thread_limiter()
+    threads.total_tokens = max(threads.total_tokens, options.concurrency)
+    session = boto3.session.Session()
+    config = Config(
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=options.timeout_seconds,
+        max_pool_connections=options.concurrency,
+        retries={"total_max_attempts": 1},
+    )
+    client = session.client(
+        "bedrock-runtime", region_name=session.region_name or os.environ.get("AWS_REGION"), config=config
+    )
+    opened = BedrockConverseModel(model, provider=BedrockProvider(bedrock_client=client))
+    return _Opened(opened, functools.partial(asyncio.to_thread, client.close))
+
+
+def _reply(response: "ModelResponse") -> Reply:
+    from pydantic_ai.messages import TextPart, ToolCallPart
+
+    # A model may answer in text although it has a tool to use, and the other way round: what counts is the JSON.
+    calls = [part.args_as_json_str() for part in response.parts if isinstance(part, ToolCallPart)]
+    texts = [part.content for part in response.parts if isinstance(part, TextPart)]
+    usage = Usage(response.usage.input_tokens or 0, response.usage.output_tokens or 0)
+    return Reply(calls[0] if calls else "".join(texts), response.finish_reason or "", usage)
