@@ -14,6 +14,7 @@ import pytest
 from tests.servers.clients import ACCESS_KEY, REGION, SECRET_KEY
 
 if TYPE_CHECKING:
+    from tests.servers.model_server import ModelServer
     from tests.servers.seaweedfs_server import S3Server
 
 ENVIRONMENT = {
@@ -87,3 +88,25 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         # A test loses nothing in a power cut, so no commit waits for the disk.
         server.psql("ALTER SYSTEM SET synchronous_commit = off; SELECT pg_reload_conf();")
         yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")
+
+
+@pytest.fixture
+def model(aws_credentials: None, monkeypatch: pytest.MonkeyPatch) -> Iterator["ModelServer"]:
+    """A scripted language model in this process, to which the client libraries of OpenAI and Bedrock go."""
+    from tests.servers.model_server import model_server
+
+    pytest.importorskip("pydantic_ai", reason="the extra llm is not installed")
+    with model_server() as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture
+def model_process(aws_credentials: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator["ModelServer"]:
+    """The same in a process of its own; nothing in the environment leads to it."""
+    from tests.servers.model_server import model_process
+
+    pytest.importorskip("pydantic_ai", reason="the extra llm is not installed")
+    with model_process(tmp_path_factory.mktemp("model")) as server:
+        yield server
