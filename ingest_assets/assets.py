@@ -141,6 +141,7 @@ async def _ingest(
     if not gc.get_freeze_count():
         gc.collect()
         gc.freeze()
+    components.extractor.check()
     async with components:
         reporter = DagsterReporter(
             context.instance, context.run, components.jobs, await _open_job(components, config), on_progress

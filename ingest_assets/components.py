@@ -47,6 +47,8 @@ class Components:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        if "extractor" in self.__dict__:
+            await self.extractor.close()
         if "backend" in self.__dict__:
             await self.backend.close()
 
@@ -78,7 +80,7 @@ class Components:
     @cached_property
     def extractor(self) -> Extractor:
         """The configured extractor."""
-        return open_extractor(self.settings.extractor)
+        return open_extractor(self.settings.extractor, self.settings.llm_options)
 
     @cached_property
     def store_registry(self) -> StoreRegistry:
@@ -113,7 +115,7 @@ class Components:
         return {
             "parser": short_hash(parser_fingerprint())[:12],
             "chunker": self.settings.parser_chunking.fingerprint,
-            "extractor": f"{self.extractor.name} {self.extractor.version}",
+            **self.extractor.parts,
         }
 
     async def configured(self) -> Configured:

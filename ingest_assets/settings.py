@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from datetime import timedelta
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from resources.document_source.document_source import DocumentSource
 from resources.document_source.exclusion import DEFAULT_EXCLUDE
 from resources.document_source.open_source import open_source
 from resources.document_state.retry_policy import RetryPolicy
+from resources.extractor.llm.options import LlmOptions, Price
 
 CONFIG_FILE = "ingest.toml"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
@@ -120,6 +122,25 @@ class RetrySettings(_Section):
     longest_pause_seconds: float = Field(6 * 3600, gt=0, le=1e8)
 
 
+class LlmSettings(_Section):
+    """How a language model is used as the extractor."""
+
+    input_tokens: int = Field(6000, ge=500, description="what one call carries at most, unless one chunk is more")
+    max_tokens: int = Field(4096, ge=256, description="what the model may answer to one call")
+    concurrency: int = Field(16, ge=1, le=1000, description="calls in flight")
+    requests_per_minute: int = Field(0, ge=0, description="0: what the provider's throttling teaches")
+    tokens_per_minute: int = Field(0, ge=0)
+    timeout_seconds: float = Field(120, gt=0, le=3600)
+    allow_unpriced: bool = False
+
+
+class PriceSettings(_Section):
+    """What a model costs, in USD for a million tokens."""
+
+    input: Decimal = Field(ge=0, allow_inf_nan=False)
+    output: Decimal = Field(ge=0, allow_inf_nan=False)
+
+
 class RunSettings(_Section):
     """How work is cut into runs."""
 
@@ -174,6 +195,8 @@ class Settings(_Section):
     stores: tuple[StoreSettings, ...] = (StoreSettings(slug="default"),)
     chunking: ChunkingSettings = ChunkingSettings()
     limits: LimitSettings = LimitSettings()
+    llm: LlmSettings = LlmSettings()
+    prices: dict[str, PriceSettings] = Field(default_factory=dict)
     retry: RetrySettings = RetrySettings()
     runs: RunSettings = RunSettings()
     discovery: DiscoverySettings = DiscoverySettings()
@@ -253,6 +276,12 @@ class Settings(_Section):
         return Chunking(**self.chunking.model_dump())
 
     @cached_property
+    def llm_options(self) -> LlmOptions:
+        """How a language model is used, prices included."""
+        prices = {model: Price(price.input, price.output) for model, price in self.prices.items()}
+        return LlmOptions(**self.llm.model_dump(), prices=prices)
+
+    @cached_property
     def retry_policy(self) -> RetryPolicy:
         """When failed documents come back."""
         return RetryPolicy(
@@ -328,7 +357,7 @@ def _known_keys(place: tuple[int | str, ...]) -> list[str]:
     model: type[BaseModel] = Settings
     for part in place:
         if isinstance(part, str):
-            model = _SECTIONS[part]
+            model = _SECTIONS.get(part, model)  # a model's name in [prices] is no section
     return sorted(name for name, field in model.model_fields.items() if not field.exclude)
 
 
@@ -337,6 +366,8 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "stores": StoreSettings,
     "chunking": ChunkingSettings,
     "limits": LimitSettings,
+    "llm": LlmSettings,
+    "prices": PriceSettings,
     "retry": RetrySettings,
     "runs": RunSettings,
     "discovery": DiscoverySettings,

@@ -22,6 +22,7 @@ from resources.document_source.document_source import SourceError
 from resources.document_state.ingest_jobs import UnknownJobError
 from resources.document_state.workers import LeaseLostError
 from resources.embedder.open_embedder import UnknownEmbedderError
+from resources.extractor.extractor import ExtractorConfigError
 from resources.extractor.open_extractor import UnknownExtractorError
 from resources.records.backend import BackendError, WrongOptionError
 from resources.records.copying import NothingToCopyError, TargetNotEmptyError, UnfinishedCopyError
@@ -35,6 +36,7 @@ _WRONG_USAGE = (
     UnknownJobError,
     UnknownEmbedderError,
     UnknownExtractorError,
+    ExtractorConfigError,
     UnknownSchemeError,
     WrongOptionError,
     StoreConfigError,

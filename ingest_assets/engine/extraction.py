@@ -16,7 +16,7 @@ from resources.document_source.document_source import DocumentSource, ReadError
 from resources.document_state.model import DocStatus, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.transitions import IMPORTED_PART
-from resources.extractor.extractor import Extractor
+from resources.extractor.extractor import ExtractionError, Extractor
 
 _logger = logging.getLogger(__name__)
 
@@ -92,9 +92,12 @@ class ExtractionStage:
         if begun.parsed is not None:
             await begun.parsed
         previous = await self._corrected_before(begun)
-        for document_id, outcome in begun.outcomes:
+        # At once: a model is waited for by many documents, and paces them itself.
+        await asyncio.gather(
+            *(self._finish(begun.extractions[document_id], outcome) for document_id, outcome in begun.outcomes)
+        )
+        for document_id, _ in begun.outcomes:
             extraction = begun.extractions[document_id]
-            await self._finish(extraction, outcome)
             if extraction.artifact is not None:
                 extraction.artifact = _with_corrections(extraction.doc, extraction.artifact, previous)
         done = [begun.extractions[doc.document_id] for doc in begun.docs]
@@ -144,6 +147,9 @@ class ExtractionStage:
         chunks = chunks_of(document_id, outcome.pieces)
         try:
             entries = await self._extractor.extract(document_id, chunks)
+        except ExtractionError as error:
+            extraction.reason, extraction.error = error.reason, str(error)
+            return
         except Exception as error:
             # One document must not stop its neighbours.
             _logger.exception("Extractor '%s', document '%s'", self._extractor.name, document_id)

@@ -72,6 +72,7 @@ class Request:
         """Do what somebody asks for, of what is known: no source is listed. Must be called as `run` is.
 
         Raises:
+            ExtractorConfigError: there is something to do, and the extractor cannot work as it is configured.
             StoreMismatchError: a store that is to be made anew holds another embedder's vectors; nothing was changed.
         """
         outcome = asyncio.run(self._select_asked(paths, asked))
@@ -143,6 +144,7 @@ class Request:
         from ingest_assets.runs.list_runs import ListRuns
 
         settings, jobs = self._components.settings, self._components.jobs
+        self._components.extractor.check()
         size = settings.runs.documents_from_command_line
         ids = self._components.state.in_parts(outcome.selected.document_ids)
         pages = [ids[start : start + size] for start in range(0, len(ids), size)]

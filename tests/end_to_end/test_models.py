@@ -1,0 +1,108 @@
+"""A project whose extractor is a language model: through the installed command line to a scripted server."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from resources.artifact_store.open_artifact_store import open_artifact_store
+from tests.end_to_end.project import Project
+from tests.servers import scripted_model as scripted
+from tests.servers.fixtures import ENVIRONMENT
+from tests.servers.model_server import ModelServer
+from tests.servers.scripted_model import Step
+
+CANARY = "sk-canary-4f0d1c7e9a2b"
+SOURCE = '[[sources]]\nname = "docs"\nuri = "docs"\n'
+OPENAI, BEDROCK = "openai:gpt-4o-mini", "bedrock:anthropic.claude-3-haiku-20240307-v1:0"
+both = pytest.mark.parametrize("name", [OPENAI, BEDROCK], ids=["openai", "bedrock"])
+
+
+@pytest.fixture
+def paid(tmp_path: Path, model: ModelServer) -> Project:
+    """A project of five documents."""
+    project = Project(tmp_path, f'extractor = "{OPENAI}"\n{SOURCE}')
+    project.environment = {
+        **ENVIRONMENT,
+        **model.environment(),
+        "OPENAI_API_KEY": CANARY,
+        "AWS_SECRET_ACCESS_KEY": CANARY,
+        "AWS_SESSION_TOKEN": CANARY,
+    }
+    for number in range(5):
+        project.write(f"{number}.md", f"Grace Hopper wrote compiler number {number}. Ada Lovelace wrote notes.\n")
+    return project
+
+
+def entries(project: Project) -> Counter[str]:
+    """How many entries of each kind there are."""
+    store = open_artifact_store(f"sqlite:///{project.root}/.ingest/artifacts/artifacts.db", project.root)
+    keys = [project.json("show", f"docs/{number}.md")["artifact"] for number in range(5)]
+    artifacts = store.get_many(keys).values()
+    return Counter(entry.kind for artifact in artifacts for entry in artifact.entries)
+
+
+def everything(project: Project) -> bytes:
+    """All the project has kept."""
+    return b"".join(path.read_bytes() for path in (project.root / ".ingest").rglob("*") if path.is_file())
+
+
+@both
+def test_entries_of_a_model(paid: Project, model: ModelServer, name: str) -> None:
+    """One call a document, all of its kinds of entries, and nothing asked again by a second run."""
+    paid.configure(f'extractor = "{name}"\n{SOURCE}')
+    assert paid.json("run")["n_succeeded"] == 5
+    assert entries(paid) == {"statement": 10, "entity": 10, "relation": 5, "topic": 5}
+    assert len(model.calls) == 5
+    assert paid.json("run")["n_unchanged"] == 5
+    assert len(model.calls) == 5
+
+
+def test_documents_share_the_calls_in_flight(paid: Project, model: ModelServer) -> None:
+    """A group's documents are asked about at once, each by its own call."""
+    model.script(Step(seconds=1))
+    assert paid.json("run")["n_succeeded"] == 5
+    assert model.most_in_flight == 5
+
+
+def test_one_bad_answer_fails_one_document(paid: Project, model: ModelServer) -> None:
+    """The others succeed; the reason says what to do."""
+    model.script(Step(scripted.MALFORMED, contains="compiler number 3"))
+    outcome = paid.json("run", code=1)
+    assert (outcome["n_succeeded"], outcome["n_failed"]) == (4, 1)
+    assert paid.json("show", "docs/3.md")["extraction"]["reason"] == "model_malformed"
+    model.script()
+    assert paid.json("run", "--mode", "retry-failed")["n_succeeded"] == 1
+
+
+@both
+@pytest.mark.parametrize("kind", [scripted.ANSWER, scripted.WRONG_KEY])
+def test_keys_are_nowhere(paid: Project, model: ModelServer, name: str, kind: str) -> None:
+    """Not in what a run prints or keeps: state, artifacts, Dagster's events and logs; not even if it fails."""
+    paid.configure(f'extractor = "{name}"\n{SOURCE}')
+    model.script(Step(kind))
+    done = paid.run("run")
+    assert done.returncode == (0 if kind == scripted.ANSWER else 1), done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    assert CANARY.encode() not in everything(paid)
+
+
+def test_another_model_is_stale_and_costs_nothing(paid: Project, model: ModelServer) -> None:
+    """The part that differs is named; nothing is asked before somebody wants it."""
+    paid.json("run")
+    model.forget()
+    paid.configure(f'extractor = "openai:gpt-4o"\n{SOURCE}')
+    assert paid.json("run")["n_unchanged"] == 5
+    why = paid.run("why", "docs/0.md")
+    assert "model" in why.stdout
+    assert model.calls == []
+
+
+def test_an_unpriced_model_is_refused_before_the_first_call(paid: Project, model: ModelServer) -> None:
+    """The message says what to write; with a price, or leave to be free, it runs."""
+    paid.configure(f'extractor = "openai:mine"\n{SOURCE}')
+    done = paid.run("run")
+    assert (done.returncode, model.calls) == (2, [])
+    assert '[prices."openai:mine"]' in done.stderr
+    paid.configure(f'extractor = "openai:mine"\n{SOURCE}[prices."openai:mine"]\ninput = 0.1\noutput = 0.4\n')
+    assert paid.json("run")["n_succeeded"] == 5
