@@ -13,11 +13,14 @@ from ingest_assets.upkeep.staleness import Configured
 from resources.artifact_store.artifact import short_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.open_artifact_store import open_artifact_store
+from resources.artifact_store.paid_results.open_journal import open_journal
+from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource
 from resources.document_source.source_registry import SourceRegistry
 from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import IngestJobs
+from resources.document_state.spend_ledger import SpendLedger
 from resources.document_state.store_registry import StoreRegistry
 from resources.extractor.extractor import Extractor
 from resources.extractor.open_extractor import open_extractor
@@ -49,6 +52,8 @@ class Components:
     async def __aexit__(self, *_: object) -> None:
         if "extractor" in self.__dict__:
             await self.extractor.close()
+        if "journal" in self.__dict__:
+            await self.journal.shut()
         if "backend" in self.__dict__:
             await self.backend.close()
 
@@ -76,6 +81,16 @@ class Components:
     def artifacts(self) -> ArtifactStore:
         """What extraction produced."""
         return open_artifact_store(self.settings.artifact_uri, self.settings.base)
+
+    @cached_property
+    def journal(self) -> PaidResultJournal:
+        """The answers of models that were paid for."""
+        return open_journal(self.settings.artifact_uri, self.settings.base)
+
+    @cached_property
+    def ledger(self) -> SpendLedger:
+        """What was spent and is reserved."""
+        return SpendLedger(self.backend)
 
     @cached_property
     def extractor(self) -> Extractor:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.cli import chunks, explain, following, inspect, serve, state, stores, work
+from ingest_assets.cli import chunks, explain, following, inspect, serve, spending, state, stores, work
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
@@ -24,6 +24,8 @@ app = typer.Typer(
 app.add_typer(state.app, name="state")
 app.add_typer(stores.app, name="stores")
 app.add_typer(chunks.app, name="chunks")
+app.add_typer(spending.cache, name="cache")
+app.command(name="spend")(spending.spend)
 app.add_typer(serve.tokens, name="tokens")
 app.command()(serve.serve)
 
