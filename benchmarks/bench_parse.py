@@ -38,15 +38,15 @@ def _pdfs(contents: list[bytes], repeat: int) -> None:
             "one worker": lambda: _pages(one, contents),
             "two workers": lambda: _pages(two, contents),
         }
-        pages = {name: way() for name, way in ways.items()}  # and everything is loaded
+        n_pages = {name: way() for name, way in ways.items()}  # and everything is loaded
         seconds = _best_of(ways, repeat)
-    bare = pages["bare library"] / seconds["bare library"]
-    alone = pages["one worker"] / seconds["one worker"]
-    print(f"{len(contents)} PDFs, {pages['bare library']} pages with the bare library, {pages['one worker']} here")
-    print(f"bare library {bare:7.0f} pages/s")
-    print(f"one worker   {alone:7.0f} pages/s   {alone / bare:.2f} of the bare library")
-    both = pages["two workers"] / seconds["two workers"]
-    print(f"two workers  {both:7.0f} pages/s   {both / alone:.2f} of one worker")
+    # The same files each time, so their pages by the bare library are what each rate is of.
+    rates = {name: n_pages["bare library"] / taken for name, taken in seconds.items()}
+    print(f"{len(contents)} PDFs, {n_pages['bare library']} pages; {n_pages['one worker']} in documents with text")
+    print(f"bare library {rates['bare library']:7.0f} pages/s")
+    alone = rates["one worker"]
+    print(f"one worker   {alone:7.0f} pages/s   {alone / rates['bare library']:.2f} of the bare library")
+    print(f"two workers  {rates['two workers']:7.0f} pages/s   {rates['two workers'] / alone:.2f} of one worker")
 
 
 def _small_texts(repeat: int) -> None:

@@ -307,3 +307,41 @@ def test_what_was_removed_is_told() -> None:
     document = parsed("x.txt", "total\U000e0041\U000e0042 is\x00 ten")
     assert document.removed == {"nul": 1, "tag_character": 2}
     assert document.warnings == ["Left out, in characters: nul 1, tag character 2."]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        '<p style="display: none">SECRET</p>',
+        '<p style="visibility:hidden">SECRET</p>',
+        '<span style="font-size:0">SECRET</span>',
+        '<span style="font-size:0.0px">SECRET</span>',
+        '<span style="opacity:0">SECRET</span>',
+        '<span style="color:transparent">SECRET</span>',
+        '<div style="position:absolute; left:-9999px">SECRET</div>',
+        "<p hidden>SECRET</p>",
+        "<style>/* x */ .note, #other > i { display:none }</style><p class='a note'>SECRET</p>",
+        "<style>@media print { p { color: red } } div.x b { opacity: 0 }</style><div class=x><b>SECRET</b></div>",
+    ],
+)
+def test_what_a_page_hides_is_left_out(hidden: str) -> None:
+    """Elements that attributes or the page's own style sheets hide are no text, and are counted."""
+    document = parsed("x.html", f"<html><body><p>Seen.</p>{hidden}</body></html>")
+    assert whole(document) == "Seen."
+    assert document.removed["hidden"] == len("SECRET")
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "@media print { p { display: none } }",
+        "p:hover { display: none }",
+        "body { display: none }",
+        "p { font-size: 0.9em; opacity: 0.5; left: -10px; background-color: transparent }",
+        "p { display: none",
+        "}}}} p {{{ display:none",
+    ],
+)
+def test_what_a_page_may_show_stays(style: str) -> None:
+    """Rules for print, for a state, for the whole page or without sense hide nothing."""
+    assert whole(parsed("x.html", f"<html><style>{style}</style><body><p>Seen.</p></body></html>")) == "Seen."

@@ -7,6 +7,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from ingest_assets.parsing.clean import clean
 from ingest_assets.parsing.text import Source, Text
 
+from .html_hidden import hidden_nodes
 from .html_walk import Walk
 
 _MAIN = "main, [role=main], article"
@@ -28,7 +29,7 @@ def write_html(html: str, text: Text) -> None:
     title = tree.css_first("head title") or tree.css_first("title")
     page_title = title.text() if title is not None else ""
     start = text.length
-    walk = Walk(text)
+    walk = Walk(text, hidden_nodes(tree))
     walk.run(_main_part(tree, body), skip_navigation=True)
     if text.length == start:
         walk.run(body, skip_navigation=False)

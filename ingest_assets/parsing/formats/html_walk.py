@@ -4,6 +4,7 @@ import re
 
 from selectolax.lexbor import LexborNode
 
+from ingest_assets.parsing.formats.html_hidden import hides
 from ingest_assets.parsing.text import Text
 
 _SKIPPED = frozenset(
@@ -27,10 +28,6 @@ _BLOCKS = frozenset(
     ]
 )  # fmt: skip
 _HEADING = re.compile(r"h[1-6]")
-_HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d]*[1-9])|opacity\s*:\s*0(?![.\d]*[1-9])",
-    re.IGNORECASE,
-)
 _BREAK = "\x0b"  # a line break the author asked for; cleaned input has none
 _PILCROW = frozenset(["¶", "#", "§", "🔗"])
 
@@ -60,8 +57,9 @@ class Walk:
         hidden: Characters left out because nobody sees them.
     """
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: Text, hidden_nodes: frozenset[int]) -> None:
         self.hidden = 0
+        self._hidden_nodes = hidden_nodes
         self._text = text
         self._inline: list[str] = []
         self._lists: list[str] = []
@@ -99,7 +97,7 @@ class Walk:
         if tag is None or tag in _SKIPPED or tag.startswith(("-", "!")):
             return False
         attributes = node.attributes
-        if attributes and self._left_out(node, tag, attributes, skip_navigation):
+        if (attributes or self._hidden_nodes) and self._left_out(node, tag, attributes, skip_navigation):
             return False
         if skip_navigation and tag in _NAVIGATION:
             return False
@@ -116,7 +114,7 @@ class Walk:
 
     def _left_out(self, node: LexborNode, tag: str, attributes: dict[str, str | None], skip_navigation: bool) -> bool:
         style = attributes.get("style")
-        if "hidden" in attributes or (style and _HIDDEN_STYLE.search(style)):
+        if "hidden" in attributes or (style and hides(style)) or node.mem_id in self._hidden_nodes:
             self.hidden += len(node.text(deep=True).strip())
             return True
         if attributes.get("aria-hidden") == "true":

@@ -13,6 +13,7 @@ from ingest_assets.parsing.result import Refused
 from resources.document_state.reasons import Reason
 
 _STEP = 1 << 20
+_ZLIB_HEADER = 2
 _MOST_BY_ONE_FILTER = 1032  # to one: no deflated byte stands for more
 _DICTIONARY = 1000  # bytes before a stream that are looked at for its dictionary
 _STREAM = re.compile(rb">>\s*stream\r?\n")
@@ -81,10 +82,15 @@ class _Budget:
 
 
 def _inflate(deflated: Iterable[bytes], budget: _Budget) -> Iterator[bytes]:
-    """Inflate piece by piece. Encrypted and damaged bytes end it: they are the engine's verdict to name."""
-    inflater = zlib.decompressobj()
+    """Inflate piece by piece. Encrypted and damaged bytes end it: they are the engine's verdict to name.
+
+    Without header and checksum, since engines do not mind a wrong one.
+    """
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    skip = _ZLIB_HEADER
     for piece in deflated:
-        pending = piece
+        pending = piece[skip:]
+        skip = 0
         while pending:
             try:
                 chunk = inflater.decompress(pending, _STEP)
