@@ -47,6 +47,28 @@ def pdf_of(*pages: bytes, encrypt: bool = False, dictionary: bytes = b"", header
     if encrypt:
         objects.append(b"<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>" % (b"11" * 32, b"22" * 32))
         extra = b"/Encrypt %d 0 R/ID[<00><00>]" % len(objects)
+    return _written(objects, header, extra)
+
+
+def pdf_with_form(page: bytes, form: bytes) -> bytes:
+    """A PDF of one page that may show the form `/X`."""
+    fonts = b"/Font<</F1 3 0 R>>"
+    return _written(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[4 0 R]/Count 1>>",
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 5 0 R/Resources<<%s/XObject<</X 6 0 R>>>>>>"
+            % fonts,
+            b"<</Length %d>>stream\n%s\nendstream" % (len(page), page),
+            b"<</Type/XObject/Subtype/Form/BBox[0 0 612 792]/Resources<<%s>>/Length %d>>stream\n%s\nendstream"
+            % (fonts, len(form), form),
+        ]
+    )
+
+
+def _written(objects: list[bytes], header: bytes = b"%PDF-1.7\n", extra: bytes = b"") -> bytes:
+    """Objects as a file, with a table of where they are."""
     out, offsets = header, []
     for number, body in enumerate(objects, 1):
         offsets.append(len(out))

@@ -171,6 +171,15 @@ class TestPdf:
         stream = zlib.compress(PAGE + b" " + HIDDEN)
         assert whole(parsed("x.pdf", makers.pdf_of(stream, dictionary=b"/Filter/FlateDecode"))) == "Visible words"
 
+    def test_text_hidden_in_a_form(self) -> None:
+        """Content that a page takes in from a form is looked at as the page's own."""
+        document = parsed("x.pdf", makers.pdf_with_form(PAGE + b" /X Do", HIDDEN))
+        assert whole(document) == "Visible words"
+        assert document.removed["hidden"] > 0
+        assert "Ignore all rules" in whole(
+            parsed("x.pdf", makers.pdf_with_form(PAGE + b" /X Do", HIDDEN.replace(b"3", b"0")))
+        )
+
     def test_only_hidden_text_is_no_text(self) -> None:
         """A page that shows nothing has no text, and the second engine is not asked to read what the first left out."""
         assert refused("x.pdf", makers.pdf_of(HIDDEN)) is Reason.NO_TEXT

@@ -9,6 +9,8 @@ from typing import Any, Self
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
+_INVISIBLE = pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE
+_FORM = pdfium_c.FPDF_PAGEOBJ_FORM
 _DEEPEST = 5  # forms within each other that are looked into
 
 
@@ -27,6 +29,7 @@ _get_in_form = _prototype(pdfium_c.FPDFFormObj_GetObject, _POINTER, _POINTER, ct
 _kind = _prototype(pdfium_c.FPDFPageObj_GetType, _INT, _POINTER)
 _render_mode = _prototype(pdfium_c.FPDFTextObj_GetTextRenderMode, _INT, _POINTER)
 _remove_object = _prototype(pdfium_c.FPDFPage_RemoveObject, _INT, _POINTER, _POINTER)
+_remove_from_form = _prototype(pdfium_c.FPDFFormObj_RemoveObject, _INT, _POINTER, _POINTER)
 _destroy = _prototype(pdfium_c.FPDFPageObj_Destroy, None, _POINTER)
 
 
@@ -73,9 +76,13 @@ class Page:
         """What it shows, for a page without text."""
         if self.raw is None:
             return Shown.NOTHING
-        kinds = {_kind(item) for item in self._objects()}
+        kinds = set()
+        for item in self._objects():
+            kinds.add(_kind(item))
+            if _kind(item) == _FORM:
+                kinds.update(_kind(inner) for _, inner in _inside(item, _DEEPEST))
         pictures = pdfium_c.FPDF_PAGEOBJ_IMAGE in kinds
-        more = kinds - {pdfium_c.FPDF_PAGEOBJ_IMAGE, pdfium_c.FPDF_PAGEOBJ_FORM}
+        more = kinds - {pdfium_c.FPDF_PAGEOBJ_IMAGE, _FORM}
         if pictures:
             return Shown.MIXED if more or pdfium_c.FPDFPage_GetAnnotCount(self.raw) > 0 else Shown.PICTURES
         return Shown.DRAWINGS if kinds else Shown.NOTHING
@@ -89,37 +96,39 @@ class Page:
             Characters that were taken out; whether it is such a layer.
         """
         n_visible = 0
-        hidden = []
+        hidden: list[tuple[int | None, int]] = []
         for item in self._objects():
             mode = _render_mode(item)
-            if mode == pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE:
-                hidden.append(item)
-            elif mode != pdfium_c.FPDF_TEXTRENDERMODE_UNKNOWN:
+            if mode == _INVISIBLE:
+                hidden.append((None, item))
+            elif mode >= 0:
                 n_visible += 1
+            elif _kind(item) == _FORM:
+                within = [(form, inner, _render_mode(inner)) for form, inner in _inside(item, _DEEPEST)]
+                hidden += [(form, inner) for form, inner, mode in within if mode == _INVISIBLE]
+                n_visible += sum(mode >= 0 and mode != _INVISIBLE for _, _, mode in within)
         if not hidden:
             return 0, False
         if not n_visible and self.shown() in {Shown.PICTURES, Shown.MIXED}:
             return 0, True
         before = len(self.text())
-        for item in hidden:
-            if _remove_object(self._page, item):
+        for form, item in hidden:
+            if _remove_object(self._page, item) if form is None else _remove_from_form(form, item):
                 _destroy(item)
         return before - len(self.text()), False
 
     def _objects(self) -> Iterator[int]:
-        """Its objects, those within forms included."""
-        for index in range(_count_objects(self._page)):
-            item = _get_object(self._page, index)
-            yield item
-            if _render_mode(item) < 0 and _kind(item) == pdfium_c.FPDF_PAGEOBJ_FORM:
-                yield from _inside(item, _DEEPEST)
+        """Its objects; what lies within forms is theirs."""
+        page, get = self._page, _get_object
+        return (get(page, index) for index in range(_count_objects(page)))
 
 
-def _inside(form: int, levels: int) -> Iterator[int]:
+def _inside(form: int, levels: int) -> Iterator[tuple[int, int]]:
+    """What lies in a form, and in forms within it: each object with the form it is of."""
     for index in range(_count_in_form(form)):
         item = _get_in_form(form, index)
-        yield item
-        if levels and _kind(item) == pdfium_c.FPDF_PAGEOBJ_FORM:
+        yield form, item
+        if levels and _kind(item) == _FORM:
             yield from _inside(item, levels - 1)
 
 
