@@ -13,6 +13,7 @@ from ingest_assets.components import Components
 from ingest_assets.parsing import sandbox
 from ingest_assets.requests.searching import nearest
 from ingest_assets.settings import Settings, StoreSettings
+from ingest_assets.upkeep.renewal import n_not_found
 from resources.artifact_store.artifact import Place
 from resources.document_source.document_ids import document_id, shown_key, source_uri
 from resources.document_source.document_source import DocumentSource
@@ -254,6 +255,8 @@ async def search(
     only = (await find_document(components, document)).document_id if document else None
     org_id = components.settings.org_id
     hits = nearest(target, query, k, org_id=org_id, document_id=only, source=source or None)
+    if components.state.counts_cheaply and (n := await n_not_found(components, slug)):
+        complain(f"Store '{slug}' is being built anew: {n:,} documents are not in it yet. `ingest run` goes on.")
     if as_json:
         print_json([_hit(hit) for hit in hits])
         return Exit.DONE

@@ -148,6 +148,8 @@ async def apply_plan(components: Components, *, as_json: bool) -> int:
         return Exit.DONE
     for slug, n in sorted(marked.stores.items()):
         say(f"{n:,} documents are now marked stale in store '{slug}': `ingest run --store {slug} --stale`.")
+    for slug, n in sorted(marked.unconfigured.items()):
+        say(f"{n:,} documents no longer count what store '{slug}' holds: it is not in ingest.toml.")
     if marked.n_current:
         say(f"{marked.n_current:,} documents are stale no longer: the configuration is what it was.")
     if marked.n_busy:
@@ -179,6 +181,8 @@ async def plan(components: Components, paths: Sequence[str], mode: Mode, asked: 
     rest = len(planned.documents) - len(rows)
     if rest > 0:
         say(f"… and {rest} more: --json lists all.")
+    for slug in planned.begun_anew:
+        say(f"Store '{slug}' holds vectors of another embedder: it would be emptied first, and built as a whole.")
     if planned.n_chunks is None:
         say(f"{len(planned.documents)} documents would be worked on; {planned.n_unchanged} are as they were.")
         return code

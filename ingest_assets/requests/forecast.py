@@ -8,6 +8,7 @@ from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.scope import parts_of, select, select_asked
+from ingest_assets.upkeep.renewal import documents_in, refusing_stores
 from ingest_assets.upkeep.staleness import Configured, extraction_differences
 from resources.document_source.document_ids import shown_key
 from resources.document_source.document_source import SourceError
@@ -32,6 +33,7 @@ class Forecast(msgspec.Struct, frozen=True):
 
     `n_to_extract` and `n_chunks` are told of what somebody asks for: how many documents would be extracted, and how
     many chunks embedded at most, for all stores together; those a store holds already are not embedded again.
+    `begun_anew`: stores that hold another embedder's vectors, so they would be emptied first and built as a whole.
     """
 
     documents: list[Planned]
@@ -40,6 +42,7 @@ class Forecast(msgspec.Struct, frozen=True):
     source_errors: list[str]
     n_to_extract: int | None = None
     n_chunks: int | None = None
+    begun_anew: tuple[str, ...] = ()
 
 
 async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> Forecast:
@@ -77,17 +80,19 @@ async def forecast_asked(components: Components, paths: Sequence[str], asked: As
     """What would be done of what somebody asks for."""
     parts = await parts_of(components, paths, remember=False)
     selected = await select_asked(components, asked, parts, whole=not paths)
+    anew = await refusing_stores(components, asked.stores) if asked.kind is Kind.STALE else []
+    ids = [*selected.document_ids, *[key for slug in anew for key in await documents_in(components.state, slug)]]
     planned, n_chunks = [], 0
     configured = await components.configured()
-    for key, doc in (await components.state.get_many(selected.document_ids)).items():
-        stores = asked.concerned(doc, configured)
+    for key, doc in (await components.state.get_many(dict.fromkeys(ids))).items():
+        stores = asked.concerned(doc, configured) or anew
         action = Action.EXTRACT if _is_to_extract(doc, asked, configured) else Action.BUILD
         n_chunks += doc.n_chunks * len(stores)
         why = f"{asked.kind} in {', '.join(stores)}" if stores else _why(doc)
         planned.append(Planned(key, doc.source_uri, shown_key(doc.source_uri), action, why))
     documents = sorted(planned, key=lambda item: item.source_uri)
     n_to_extract = sum(item.action is Action.EXTRACT for item in documents)
-    return Forecast(documents, 0, selected.n_busy, [], n_to_extract, n_chunks)
+    return Forecast(documents, 0, selected.n_busy, [], n_to_extract, n_chunks, tuple(anew))
 
 
 def _is_to_extract(doc: DocStatus, asked: Asked, configured: Configured) -> bool:

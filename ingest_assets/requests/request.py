@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ingest_assets.components import Components
-from ingest_assets.requests.asking import Asked, Kind
+from ingest_assets.requests.asking import Asked, Kind, Where
 from ingest_assets.requests.scope import Part, Selected, parts_of, select, select_asked
 from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.upkeep.marking import mark
+from ingest_assets.upkeep.renewal import begin_anew, refusing_stores
 from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob
@@ -21,7 +22,7 @@ from resources.document_state.take_up import Mode
 from resources.document_state.transitions import retry_requested
 from resources.document_state.workers import WorkerWatch
 from resources.records.copying import refuse_unfinished
-from resources.store.store import StoreError, StoreMismatchError
+from resources.store.store import StoreMismatchError
 from sensors.plan import Discovered, total
 
 if TYPE_CHECKING:
@@ -73,7 +74,9 @@ class Request:
 
         Raises:
             ExtractorConfigError: there is something to do, and the extractor cannot work as it is configured.
-            StoreMismatchError: a store that is to be made anew holds another embedder's vectors; nothing was changed.
+            StoreMismatchError: stale documents are asked for, and a store holds another embedder's vectors that was not
+                named, or of which just a part was asked for; nothing was changed.
+            StoreUnavailableError: such a store was named, and documents of it are being worked on; it is as it was.
         """
         outcome = asyncio.run(self._select_asked(paths, asked))
         return self._do(outcome) if outcome.selected.document_ids else outcome
@@ -134,11 +137,26 @@ class Request:
             await components.target(slug)
         parts = await parts_of(components, paths, remember=False)
         if asked.kind is Kind.STALE:
+            anew = await self._to_begin_anew(asked, whole=not paths)
             await mark(components.state, await components.configured())
+            for slug in anew:
+                self._watcher.says(f"Store '{slug}' holds vectors of another embedder. It is emptied and built anew.")
+                await begin_anew(components, slug)
         selected = await select_asked(components, asked, parts, whole=not paths)
-        if asked.kind is Kind.STALE and selected.document_ids:
-            await refuse_mismatch(components, asked, selected.document_ids[:1])
         return Outcome(selected, Discovered([], [], []), (), asked=asked)
+
+    async def _to_begin_anew(self, asked: Asked, *, whole: bool) -> list[str]:
+        """The stores that hold another embedder's vectors, if they were asked for by name and as a whole."""
+        components = self._components
+        found = await refusing_stores(components, asked.stores or tuple(await components.targets()))
+        if not (asked.stores and whole and asked.where == Where()):
+            for slug in found:
+                raise StoreMismatchError(
+                    slug,
+                    "holds vectors of another embedder than it is configured for. Nothing was changed. It can only be "
+                    f"built anew by its name and as a whole: `ingest run --store {slug} --stale`.",
+                )
+        return found
 
     def _do(self, outcome: Outcome) -> Outcome:
         from ingest_assets.runs.list_runs import ListRuns
@@ -230,26 +248,6 @@ class Request:
     @cached_property
     def _partitions(self) -> "LazyPartitions":
         return LazyPartitions(lambda: self._dagster)
-
-
-async def refuse_mismatch(components: Components, asked: Asked, document_ids: Sequence[str]) -> None:
-    """Ask each store whether it would take today's vectors, before a thousand documents fail at it one by one.
-
-    Raises:
-        StoreMismatchError: one would not; the message says what to do.
-    """
-    for slug in asked.stores or tuple(await components.targets()):
-        try:
-            (await components.target(slug)).store.held_chunks(document_ids)
-        except StoreMismatchError as error:
-            said = str(error).removeprefix(f"Store '{slug}': ")
-            raise StoreMismatchError(
-                slug,
-                f"{said} Nothing was changed. To begin it anew: `ingest stores drop {slug}`, then "
-                f"`ingest run --store {slug} --missing`.",
-            ) from error
-        except StoreError:
-            continue  # the run tells of it, document by document
 
 
 async def partitions_of(components: Components) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
-from resources.document_state.transitions import store_dropped
+from resources.document_state.store_transitions import store_dropped
 from resources.store.store import Store
 
 _CHUNK = 500

@@ -1,7 +1,8 @@
-"""Marks what is stale by configuration: a pass over the documents whose labels say that they may differ.
+"""Marks what the configuration has made stale, and what it has made to count no more, in one pass over documents.
 
-A label carries hashes of the configuration a document was made with, so nothing else is read, and a pass that was
-interrupted goes on where it stopped. Marking spends nothing and starts nothing: rebuilding is for whoever asks.
+A label carries hashes of the configuration a document was made with, so only those documents are read whose labels say
+that they may differ, and a pass that was interrupted goes on where it stopped. Marking spends nothing and starts
+nothing: rebuilding is for whoever asks.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from ingest_assets.upkeep.staleness import Configured, held_at_configuration, is
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.label import label_of, read_label
 from resources.document_state.model import DocStatus, LinkState
+from resources.document_state.store_transitions import stores_unconfigured
 from resources.document_state.transitions import configuration_compared
 
 _CHUNK = 500
@@ -25,12 +27,14 @@ class Marked(msgspec.Struct):
         n_current: documents that are so no longer, since the configuration is what it was.
         n_busy: documents in a worker's hands, or changed meanwhile: the next pass looks at them.
         stores: how many documents were marked stale in each store.
+        unconfigured: how many documents are due no more in each store that is configured no more.
     """
 
     n_stale: int = 0
     n_current: int = 0
     n_busy: int = 0
     stores: dict[str, int] = msgspec.field(default_factory=dict)
+    unconfigured: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 async def mark(
@@ -53,7 +57,8 @@ async def _mark_chunk(state: DocumentStateStore, docs: list[DocStatus], configur
         if doc.claim is not None:
             result.n_busy += 1
             continue
-        marked = configuration_compared(doc, held_at_configuration(doc, configured), now)
+        compared = configuration_compared(doc, held_at_configuration(doc, configured), now)
+        marked = stores_unconfigured(compared, configured.stores, now)
         # The same record: its label was written by an earlier version, and is renewed by writing it.
         if marked is not doc or not is_mismarked(read_label(label_of(doc)), configured):
             changes.append((marked, doc))
@@ -65,9 +70,15 @@ async def _mark_chunk(state: DocumentStateStore, docs: list[DocStatus], configur
 
 
 def _count(before: DocStatus, after: DocStatus, result: Marked) -> None:
-    newly = [slug for slug, link in after.links.items() if link.state is not before.links[slug].state]
+    for slug in set(before.due_in) - set(after.due_in):
+        result.unconfigured[slug] = result.unconfigured.get(slug, 0) + 1
+    newly = [slug for slug in after.due_in if slug in after.links and _has_changed(slug, before, after)]
     stale = [slug for slug in newly if after.links[slug].state is LinkState.STALE]
     result.n_stale += bool(stale)
     result.n_current += len(stale) < len(newly)
     for slug in stale:
         result.stores[slug] = result.stores.get(slug, 0) + 1
+
+
+def _has_changed(slug: str, before: DocStatus, after: DocStatus) -> bool:
+    return after.links[slug].state is not before.links[slug].state

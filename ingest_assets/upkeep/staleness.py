@@ -117,11 +117,13 @@ def stale_parts(label: DocumentLabel, slug: str, configured: Configured) -> list
 
 
 def is_mismarked(label: DocumentLabel, configured: Configured) -> bool:
-    """Whether a link of the documents of a label may have to be marked, as stale by configuration or no longer so."""
+    """Whether a link of a label's documents may have to be marked, unmarked, or is of a store configured no more."""
     if label.presence is not Presence.PRESENT:
         return False
     for slug, state, config in label.links:
-        if slug not in configured.stores or state is LinkState.FAILED:
+        if slug not in configured.stores:
+            return True
+        if state is LinkState.FAILED:
             continue
         if state is LinkState.STALE and label.extraction is not Status.COMPLETED:
             continue  # stale by content, most of them: reading all of these would find nothing

@@ -95,7 +95,7 @@ _MEANINGS: dict[Reason, _Meaning] = {
     ),
     Reason.STORE_MISMATCH: _Meaning(
         Remedy.NEEDS_PERSON,
-        "The store holds vectors of another embedder. Use that one, a new store, or `ingest stores drop`.",
+        "The store holds vectors of another embedder. Set that one again, or rebuild: `ingest run --stale --store S`.",
     ),
     Reason.STORE_DAMAGED: _Meaning(
         Remedy.NEEDS_PERSON,

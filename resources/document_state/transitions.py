@@ -283,14 +283,6 @@ def configuration_compared(doc: DocStatus, is_current: Mapping[str, bool], now: 
     return doc if links == doc.links else derived(doc, now, links=links)
 
 
-def store_dropped(doc: DocStatus, store: str, now: datetime) -> DocStatus:
-    """A store's data goes as a whole: the document is not there any more, and not due there unless it was owed."""
-    links = {slug: link for slug, link in doc.links.items() if slug != store}
-    not_due = derived(doc, now, links=links, due_in=tuple(slug for slug in doc.due_in if slug != store))
-    before, after = doc.build.status, not_due.build.status
-    return not_due if before is after or after in ALLOWED[before] else derived(doc, now, links=links)
-
-
 def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, policy: RetryPolicy) -> DocStatus:
     """The build ended with these links renewed; the claim ends."""
     build = doc.build

@@ -59,8 +59,8 @@ def holds_vectors_of(
         raise StoreMismatchError(
             store,
             f"holds vectors of embedder {recorded}, and is configured for {stamp}. Vectors of two embedders "
-            f"cannot be compared: set the embedder back to '{recorded.name}', build into a new store, or drop "
-            "this one and build it again.",
+            f"cannot be compared: set the embedder back to '{recorded.name}', build into a new store, or "
+            f"build this one anew: `ingest run --store {store} --stale`.",
         )
     return False
 

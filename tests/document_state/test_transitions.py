@@ -6,7 +6,7 @@ from itertools import product
 import msgspec
 import pytest
 
-from resources.document_state import links, transitions
+from resources.document_state import links, store_transitions, transitions
 from resources.document_state.model import Lifecycle, LinkState, Phase, PhaseState, Presence, Status
 from resources.document_state.reasons import Reason, Remedy
 from resources.document_state.retry_policy import RetryPolicy
@@ -471,13 +471,35 @@ class TestConfiguration:
 
     def test_dropped_store_is_owed_only_what_it_was_owed(self):
         """A document that was complete is not due there any more; one that was owed there, or had failed, is again."""
-        assert (d := transitions.store_dropped(complete(due_in=("s", "t")), "s", LATER)).due_in == ("t",)
+        assert (d := store_transitions.store_dropped(complete(due_in=("s", "t")), "s", LATER)).due_in == ("t",)
         assert (d.build.status, list(d.links)) == (Status.COMPLETED, ["t"])
         for before in (build_failed(Reason.STORE_MISMATCH), content_changed(complete()), complete(due_in=("t",))):
-            doc = transitions.store_dropped(before, "s", LATER)
+            doc = store_transitions.store_dropped(before, "s", LATER)
             transitions.check_transition(before, doc)
             assert "s" not in doc.links
-        assert due_at(transitions.store_dropped(build_failed(Reason.STORE_MISMATCH), "s", LATER)) is not None
+        assert due_at(store_transitions.store_dropped(build_failed(Reason.STORE_MISMATCH), "s", LATER)) is not None
+
+    def test_an_emptied_store_is_owed_what_it_held(self):
+        """Whatever it was (current, stale on request, failed), it is due again at once, and holds nothing current."""
+        stale = transitions.configuration_compared(complete(), {"s": False}, LATER)
+        for before in (complete(), stale, build_failed(Reason.STORE_MISMATCH)):
+            doc = store_transitions.store_emptied(before, "s", LATER)
+            transitions.check_transition(before, doc)
+            assert (doc.links["s"].state, doc.links["s"].on_request) == (LinkState.STALE, False)
+            assert (doc.build.status, doc.build.attempts, due_at(doc) is not None) == (Status.PENDING, 0, True)
+        assert store_transitions.store_emptied(complete(), "elsewhere", LATER) == complete()
+
+    def test_a_store_that_is_configured_no_more_counts_no_more(self):
+        """Its link stays and neither fails nor completes the document; a failure there is looked at once more."""
+        before = complete(due_in=("s", "t"))
+        doc = store_transitions.stores_unconfigured(before, {"s"}, LATER)
+        assert (doc.due_in, list(doc.links), doc.build.status) == (("s",), ["s", "t"], Status.COMPLETED)
+        failed = build_failed(Reason.STORE_MISMATCH)
+        doc = store_transitions.stores_unconfigured(failed, {"other"}, LATER)
+        transitions.check_transition(failed, doc)
+        assert (doc.build.status, due_at(doc) is not None) == (Status.PENDING, True)
+        assert store_transitions.stores_unconfigured(doc, {"other"}, LATER) is doc
+        assert store_transitions.stores_unconfigured(before, {"s", "t"}, LATER) is before
 
 
 class TestClaim:

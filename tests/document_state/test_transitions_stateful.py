@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from resources.document_state import transitions
+from resources.document_state import store_transitions, transitions
 from resources.document_state.label import label_of, read_label
 from resources.document_state.model import DocStatus, LinkState, Presence, Status
 from resources.document_state.reasons import Reason
@@ -181,8 +181,22 @@ class DocumentMachine(RuleBasedStateMachine):
     @rule(store=st.sampled_from(STORES))
     def a_store_is_dropped(self, store):
         """Its data goes as a whole."""
-        self.becomes(transitions.store_dropped(self.doc, store, self.now))
+        self.becomes(store_transitions.store_dropped(self.doc, store, self.now))
         assert store not in self.doc.links
+
+    @is_free
+    @rule(store=st.sampled_from(STORES))
+    def a_store_is_emptied(self, store):
+        """It is built anew; what it held is owed to it."""
+        self.becomes(store_transitions.store_emptied(self.doc, store, self.now))
+
+    @is_free
+    @rule(stores=st.sets(st.sampled_from(STORES)))
+    def stores_are_unconfigured(self, stores):
+        """Some stores are in the configuration no more; what they hold stays."""
+        held = set(self.doc.links)
+        self.becomes(store_transitions.stores_unconfigured(self.doc, set(STORES) - stores, self.now))
+        assert set(self.doc.links) == held
 
     @invariant()
     def claimed_is_not_due(self):

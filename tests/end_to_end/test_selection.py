@@ -1,12 +1,13 @@
 """A setting changed, a store was added, a store was away: what was asked for is done, and nothing else."""
 
 import asyncio
+import json
 import time
 
 import pytest
 
 from resources.document_state.document_state_store import RecordDocumentStateStore
-from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Status
+from resources.document_state.model import DocStatus, DocumentStoreLink, Lifecycle, LinkState, Status
 from resources.file_lock import exclusive_lock
 from resources.records.sqlite_backend import SqliteBackend
 from tests.end_to_end.project import Project
@@ -86,10 +87,10 @@ def piles(tmp_path) -> Piles:
 
 
 def test_a_stores_embedder_changes(piles: Piles) -> None:
-    """Nothing happens by itself; marked, explained and planned; the store begins anew once its data is dropped."""
+    """Nothing happens by itself; marked, explained, planned; asked for, the store begins anew, extracting nothing."""
     piles.set_up(default="wordllama")
     assert piles.json("run")["n_requested"] == 0
-    assert piles.json("plan", "--apply") == {"n_stale": N, "n_current": 0, "n_busy": 0, "stores": {"default": N}}
+    assert piles.json("plan", "--apply")["stores"] == {"default": N}
     assert piles.json("plan", "--apply")["n_stale"] == 0
     assert piles.stores() == {"default": {"Stale": N}, "archive": {"Ingested": N}}
     assert piles.json("run")["n_requested"] == 0
@@ -99,18 +100,64 @@ def test_a_stores_embedder_changes(piles: Piles) -> None:
     assert told["standings"][2]["verdict"] == "current"
     planned = piles.json("plan", "--stale", "--store", "default")
     assert (len(planned["documents"]), planned["n_to_extract"], planned["n_chunks"]) == (N, 0, N)
-    refused = piles.run("run", "--store", "default", "--stale")
-    assert refused.returncode == 1
-    assert "`ingest stores drop default`" in refused.stderr
-    assert piles.run("stores", "drop", "default").returncode == 2
+    assert planned["begun_anew"] == ["default"]
+    for refused in (piles.run("run", "--stale"), piles.run("run", "--store", "default", "--stale", "docs")):
+        assert (refused.returncode, "`ingest run --store default --stale`" in refused.stderr) == (1, True)
+    searched = piles.run("search", "harbours")
+    assert (searched.returncode, "`ingest run --store default --stale`" in searched.stderr) == (1, True)
     assert piles.stores()["default"] == {"Stale": N}
+    before, n = piles.links("archive"), piles.n_extracted()
+    assert piles.json("run", "--store", "default", "--stale")["n_succeeded"] == N
+    assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
+    assert (piles.links("archive"), piles.n_extracted()) == (before, n)
+    found = piles.run("search", "harbours", "-k", "20", "--json")
+    assert (len(json.loads(found.stdout)), found.stderr) == (N, "")
+    assert piles.json("stores", "list")[0]["embedder"] == "wordllama"
+    assert piles.json("run")["n_requested"] == 0
+
+
+def test_killed_while_a_store_is_built_anew(piles: Piles) -> None:
+    """What was asked for is owed: the next run, which nobody told, does the rest, with what had failed there."""
+    piles.set_up(default="wordllama")
+    piles.write("new.md", "A new text about harbours.")
+    assert piles.json("run", code=1)["results"][0]["reason"] == "store_mismatch"
+    n = piles.n_extracted()
+    run = piles.start("run", "--store", "default", "--stale")
+    while "Failed" in piles.stores()["default"]:  # until the store is emptied and all of it is owed
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.kill()
+    run.communicate()
+    assert piles.run("run").returncode == 0
+    assert piles.stores() == {"default": {"Ingested": N + 1}, "archive": {"Ingested": N + 1}}
+    assert piles.n_extracted() == n
+    assert len(piles.json("search", "harbours", "-k", "20")) == N + 1
+
+
+def test_a_store_is_dropped_and_built_again(piles: Piles) -> None:
+    """Dropped, it is due nowhere; asked for, it is built from what was extracted."""
+    assert piles.run("stores", "drop", "default").returncode == 2
     before, n = piles.links("archive"), piles.n_extracted()
     assert piles.json("stores", "drop", "default", "--yes") == {"n_documents": N, "n_busy": 0}
     assert piles.json("run")["n_requested"] == 0
     assert piles.json("run", "--store", "default", "--missing")["n_succeeded"] == N
     assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
     assert (piles.links("archive"), piles.n_extracted()) == (before, n)
-    assert len(piles.json("search", "harbours", "-k", "20")) == N
+
+
+def test_a_store_that_failed_is_taken_out(piles: Piles) -> None:
+    """A store that is configured no more fails no document: its links count no more once that is applied."""
+    for i in range(N):
+        piles.write(f"{i}.md", f"Other text {i} about harbours.")
+    with exclusive_lock(piles.root / ".ingest" / "stores" / "archive.duckdb.lock", 20):
+        piles.json("run", code=1)
+    piles.set_up(stores=("default",))
+    piles.json("plan", "--apply")
+    piles.json("run")
+    assert {doc.lifecycle for doc in piles.records()} == {Lifecycle.INGESTED}
+    assert {doc.build.status for doc in piles.records()} == {Status.COMPLETED}
+    assert piles.json("status")["stores"] == {"default": {"Ingested": N}}
+    assert piles.json("plan", "--apply")["unconfigured"] == {}
 
 
 def test_a_store_is_added(piles: Piles) -> None:
