@@ -28,7 +28,7 @@ dev: $(SETUP)  ## Open the Dagster UI with its daemon; the sensors are on.
 test: $(SETUP_DEV)  ## Run the tests.
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not servers"
 
-test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: SeaweedFS and DynamoDB Local.
+test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: SeaweedFS, DynamoDB Local, PostgreSQL.
 	$(BIN)/python -m pytest -m servers
 
 planted-bugs: $(SETUP_DEV)  ## Plant ten bugs one at a time; each must be caught.
