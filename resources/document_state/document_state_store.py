@@ -1,5 +1,6 @@
 """The truth about every document: read it, change it conditionally, claim it."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -9,11 +10,13 @@ import msgspec
 from resources.document_state.label import DocumentLabel, label_of, read_label
 from resources.document_state.link_changes import log_link_changes
 from resources.document_state.model import SETTLED, DocStatus, Phase, Presence
+from resources.document_state.stored_record import DamagedRecordError, StoredRecord, decoded, encoded, examined
 from resources.document_state.transitions import check_transition, due_at, is_open
 from resources.records.backend import BackendCorruptError, RecordBackend
 from resources.records.record import Record, Stamp, Write
 
 KIND = "document"
+_logger = logging.getLogger(__name__)
 
 Change = tuple[DocStatus, DocStatus | None]  # (what it shall be, what it was when read; None: absent)
 LabelFilter = Callable[[DocumentLabel], bool]
@@ -48,7 +51,25 @@ class DocumentStateStore(ABC):
 
     @abstractmethod
     async def get_many(self, document_ids: Collection[str]) -> dict[str, DocStatus]:
-        """The records that exist among these."""
+        """The records that exist among these. A damaged one is logged and left out: one must not stop a run of many."""
+
+    @abstractmethod
+    async def examine_many(self, document_ids: Collection[str]) -> dict[str, StoredRecord]:
+        """The records that exist among these, looked at without trusting them. A damaged one is no error."""
+
+    @abstractmethod
+    def iter_examined(self) -> AsyncIterator[StoredRecord]:
+        """All records by ascending document id, looked at without trusting them. A damaged one is no error."""
+
+    @abstractmethod
+    async def replace_faulty(self, changes: Sequence[tuple[StoredRecord, DocStatus | None]]) -> list[bool]:
+        """Put a record in the place of one with a fault, or of none, if it is still the one that was looked at.
+
+        What may follow what is not asked: nobody knows what the record was. None: the record goes.
+
+        Returns:
+            for each whether it was written.
+        """
 
     @abstractmethod
     async def set_many(self, changes: Sequence[Change]) -> list[DocStatus | None]:
@@ -107,8 +128,6 @@ class RecordDocumentStateStore(DocumentStateStore):
 
     def __init__(self, backend: RecordBackend) -> None:
         self._backend = backend
-        self._encoder = msgspec.json.Encoder()
-        self._decoder = msgspec.json.Decoder(DocStatus)
 
     async def get_status(self, document_id: str) -> DocStatus | None:
         """See DocumentStateStore."""
@@ -133,8 +152,31 @@ class RecordDocumentStateStore(DocumentStateStore):
 
     async def get_many(self, document_ids: Collection[str]) -> dict[str, DocStatus]:
         """See DocumentStateStore."""
+        found = {}
+        for key, record in (await self._backend.read_many(KIND, document_ids)).items():
+            try:
+                found[key] = self._decode(record)
+            except BackendCorruptError as error:
+                _logger.warning("%s", error)
+        return found
+
+    async def examine_many(self, document_ids: Collection[str]) -> dict[str, StoredRecord]:
+        """See DocumentStateStore."""
         records = await self._backend.read_many(KIND, document_ids)
-        return {key: self._decode(record) for key, record in records.items()}
+        return {key: examined(record) for key, record in records.items()}
+
+    async def iter_examined(self) -> AsyncIterator[StoredRecord]:
+        """See DocumentStateStore."""
+        async for record in self._backend.list_records(KIND):
+            yield examined(record)
+
+    async def replace_faulty(self, changes: Sequence[tuple[StoredRecord, DocStatus | None]]) -> list[bool]:
+        """See DocumentStateStore."""
+        writes = [
+            Write(seen.document_id, None, seen.stamp) if new is None else _write_of(new, seen.stamp)
+            for seen, new in changes
+        ]
+        return [result.written for result in await self._backend.compare_and_set(KIND, writes)]
 
     async def set_many(self, changes: Sequence[Change]) -> list[DocStatus | None]:
         """See DocumentStateStore."""
@@ -142,8 +184,7 @@ class RecordDocumentStateStore(DocumentStateStore):
         for new, old in changes:
             check_transition(old, new)
             expected = Stamp(old.version, old.write_id) if old is not None else None
-            value = self._encoder.encode(msgspec.structs.replace(new, version=0, write_id=""))
-            writes.append(Write(new.document_id, value, expected, due_at(new), label_of(new), is_open(new)))
+            writes.append(_write_of(new, expected))
         results = await self._backend.compare_and_set(KIND, writes)
         log_link_changes([change for change, result in zip(changes, results, strict=True) if result.written])
         return [
@@ -209,10 +250,16 @@ class RecordDocumentStateStore(DocumentStateStore):
 
     def _decode(self, record: Record) -> DocStatus:
         try:
-            doc = self._decoder.decode(record.value)
-        except msgspec.MsgspecError as error:
-            raise BackendCorruptError(self._backend.uri, f"record of document '{record.key}': {error}.") from error
+            doc = decoded(record.value)
+        except DamagedRecordError as error:
+            said = f"the record of document '{record.key}' is damaged ({error}). `ingest verify --repair` mends it."
+            raise BackendCorruptError(self._backend.uri, said) from error
         return msgspec.structs.replace(doc, version=record.stamp.version, write_id=record.stamp.write_id)
+
+
+def _write_of(doc: DocStatus, expected: Stamp | None) -> Write:
+    value = encoded(msgspec.structs.replace(doc, version=0, write_id=""))
+    return Write(doc.document_id, value, expected, due_at(doc), label_of(doc), is_open(doc))
 
 
 def utc_now() -> datetime:

@@ -362,7 +362,7 @@ def _next_attempt_at(
 def derived(doc: DocStatus, now: datetime, **changes: object) -> DocStatus:
     """The record with these fields changed, and the build phase that follows from them."""
     changed = msgspec.structs.replace(doc, updated_at=now, **changes)
-    status, reason, error = _build_of(changed)
+    status, reason, error = derived_build(changed)
     build = changed.build
     if (build.status, build.reason, build.error) != (status, reason, error):
         moved_at = now if build.status is not status else build.changed_at
@@ -371,7 +371,8 @@ def derived(doc: DocStatus, now: datetime, **changes: object) -> DocStatus:
     return msgspec.structs.replace(changed, history=noted(doc, changed, now))
 
 
-def _build_of(doc: DocStatus) -> tuple[Status, Reason | None, str]:
+def derived_build(doc: DocStatus) -> tuple[Status, Reason | None, str]:
+    """Status, reason and error of the build, as extraction, claim and links imply them."""
     extraction = doc.extraction.status
     if extraction is Status.SKIPPED:
         return Status.SKIPPED, doc.extraction.reason, ""

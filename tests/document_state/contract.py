@@ -12,7 +12,8 @@ from resources.document_state.document_state_store import KIND, RecordDocumentSt
 from resources.document_state.label import label_of, read_label
 from resources.document_state.model import DocStatus, Phase, PhaseState, Status
 from resources.document_state.reasons import Reason
-from resources.document_state.transitions import IllegalTransitionError
+from resources.document_state.stored_record import RecordFault, StoredRecord, encoded, examined
+from resources.document_state.transitions import IllegalTransitionError, due_at, is_open
 from resources.records.backend import BackendCorruptError, RecordBackend
 from resources.records.record import Write
 from tests.document_state.documents import (
@@ -196,14 +197,63 @@ class DocumentStateStoreContract(ABC):
         assert await corpus.list_ids(lambda label: label.claimed) == ["claimed"]
 
     @pytest.mark.parametrize("value", [b"junk", b"{}", b'{"document_id": 3}', b""])
-    async def test_damaged_record_names_its_document(self, state, backend, value):
-        """A record that cannot be read is an error that says which one, by every way of reading."""
+    async def test_damaged_record_names_its_document(self, state, backend, value, caplog):
+        """A record that cannot be read is an error that says which one; of many it is left out, and told of."""
         await state.set_status("a", new())
         await backend.compare_and_set(KIND, [Write("broken", value, None, NOW, label_of(new()))])
-        for reading in (state.get_status("broken"), state.get_many(["a", "broken"]), self.read_all(state)):
-            with pytest.raises(BackendCorruptError, match="'broken'"):
+        for reading in (state.get_status("broken"), self.read_all(state)):
+            with pytest.raises(BackendCorruptError, match=r"'broken'.*verify --repair"):
                 await reading
+        assert (await state.get_many(["a", "broken"])).keys() == {"a"}
+        assert "'broken'" in caplog.text
         assert await state.get_status("a") is not None
+
+    async def test_any_changed_byte_of_a_record_is_found(self, state, backend):
+        """Whichever byte of a stored record is changed, looking at it says so; the others are without fault."""
+        await state.set_status("a", claimed(new("a")))
+        await state.set_status("b", new("b"))
+        stored = await backend.read(KIND, "a")
+        for position in range(len(stored.value)):
+            changed = bytearray(stored.value)
+            changed[position] ^= 1 + position % 7
+            assert examined(msgspec.structs.replace(stored, value=bytes(changed))).fault is RecordFault.DAMAGED
+        looked_at = [found async for found in state.iter_examined()]
+        assert [(found.document_id, found.fault, found.is_checked) for found in looked_at] == [
+            ("a", None, True),
+            ("b", None, True),
+        ]
+
+    async def test_what_stands_beside_a_record_is_compared(self, state, backend):
+        """Label, due time, openness, key and build must follow from the record; one without checksum is taken."""
+        doc = new("a")
+        await state.set_status("a", doc)
+        good = await backend.read(KIND, "a")
+        unchecked = msgspec.structs.replace(good, value=msgspec.json.encode(doc))
+        assert (examined(unchecked).fault, examined(unchecked).is_checked) == (None, False)
+        completed = msgspec.structs.replace(doc.build, status=Status.COMPLETED)
+        lying = msgspec.structs.replace(doc, build=completed)
+        beside = {"due_at": due_at(lying), "label": label_of(lying), "open": is_open(lying)}
+        for fault, changes in (
+            (RecordFault.HINTS, {"due_at": None}),
+            (RecordFault.HINTS, {"label": label_of(claimed(doc))}),
+            (RecordFault.HINTS, {"open": False}),
+            (RecordFault.ANOTHERS, {"key": "b"}),
+            (RecordFault.BUILD, {"value": encoded(lying), **beside}),
+        ):
+            assert examined(msgspec.structs.replace(good, **changes)).fault is fault
+
+    async def test_a_faulty_record_is_replaced_only_as_it_was_seen(self, state, backend):
+        """Whoever mends a record writes in the place of the one looked at, and of no later one."""
+        await backend.compare_and_set(KIND, [Write("a", b"junk", None)])
+        seen = await state.examine_many(["a", "b"])
+        assert (seen["a"].fault, seen.keys()) == (RecordFault.DAMAGED, {"a"})
+        assert await state.replace_faulty([(seen["a"], new("a"))]) == [True]
+        assert await state.replace_faulty([(seen["a"], new("a"))]) == [False]
+        assert await state.replace_faulty([(StoredRecord("b", None, None), new("b"))]) == [True]
+        assert (await state.get_many(["a", "b"])).keys() == {"a", "b"}
+        again = (await state.examine_many(["b"]))["b"]
+        assert await state.replace_faulty([(again, None)]) == [True]
+        assert await state.get_status("b") is None
 
     async def test_times_are_aware_and_exact(self, state):
         """Times come back aware, to the microsecond."""
