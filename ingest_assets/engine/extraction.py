@@ -166,6 +166,8 @@ class ExtractionStage:
             chunks,
             entries,
             tuple(outcome.warnings),
+            parts=extraction.parts,
+            n_chars=outcome.n_chars,
         )
 
 

@@ -72,7 +72,9 @@ class Entry(msgspec.Struct, frozen=True):
 class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     """The whole outcome of extracting one document, and what people corrected in it.
 
-    `void_corrections` are chunks as they were corrected, whose original the document does not have any more.
+    `void_corrections` are chunks as they were corrected, whose original the document does not have any more. `parts` is
+    the fingerprint of the extraction and `n_chars` the length of the text: with them a document's record can be made
+    again without extracting anything.
     """
 
     document_id: str
@@ -84,6 +86,8 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     entries: tuple[Entry, ...]
     warnings: tuple[str, ...] = ()
     void_corrections: tuple[Chunk, ...] = ()
+    parts: dict[str, str] = {}
+    n_chars: int = 0
 
 
 def short_hash(*parts: str | bytes) -> str:

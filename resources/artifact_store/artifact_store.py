@@ -1,7 +1,7 @@
 """The port through which artifacts are kept: content-addressed, immutable, written before any record refers to them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from resources.artifact_store.artifact import Artifact
 
@@ -27,6 +27,10 @@ class ArtifactStore(ABC):
     @abstractmethod
     def get_many(self, keys: Collection[str]) -> dict[str, Artifact]:
         """The artifacts that are there among `keys`, and whole: one whose bytes its key does not fit counts as lost."""
+
+    @abstractmethod
+    def of_documents(self, document_ids: Collection[str]) -> Iterator[tuple[str, Artifact]]:
+        """Every whole artifact of some documents with its key, in no order. May read all there are: for repairs."""
 
     @abstractmethod
     def write_hint(self, name: str, value: bytes) -> None:

@@ -24,6 +24,7 @@ from resources.aws.location import AwsLocation
 from resources.aws.trouble import trouble_of
 from resources.aws.whole_object import TooLargeError, read_whole
 
+_SUFFIX = ".json.zst"
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -51,6 +52,14 @@ class S3ArtifactStore(ArtifactStore):
         found = [(key, body) for key, body in zip(wanted, bodies, strict=True) if body is not None]
         return unpack_whole(found, self._location.uri)
 
+    def of_documents(self, document_ids: Collection[str]) -> Iterator[tuple[str, Artifact]]:
+        """See ArtifactStore. An object's name does not say whose it is, so every one is read."""
+        wanted = set(document_ids)
+        for keys in self._pages_of_keys():
+            for key, artifact in self.get_many(keys).items():
+                if artifact.document_id in wanted:
+                    yield key, artifact
+
     def write_hint(self, name: str, value: bytes) -> None:
         """See ArtifactStore."""
         with self._errors():
@@ -68,6 +77,15 @@ class S3ArtifactStore(ArtifactStore):
                 self._opened = open_client(self._location)
             return self._opened
 
+    def _pages_of_keys(self) -> Iterator[list[str]]:
+        with self._errors():
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self._location.name, Prefix=f"{self._location.prefix}artifacts/"
+            )
+            for page in pages:
+                names = [item["Key"].rsplit("/", 1)[-1] for item in page.get("Contents", ())]
+                yield [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
+
     def _put(self, packed: PackedArtifact) -> None:
         # A key names its bytes, so writing it again changes nothing, or mends what was damaged.
         self._client.put_object(Bucket=self._location.name, Key=self._key_of(packed.key), Body=packed.body)
@@ -81,7 +99,7 @@ class S3ArtifactStore(ArtifactStore):
             raise
 
     def _key_of(self, key: str) -> str:
-        return f"{self._location.prefix}artifacts/{key[:2]}/{key}.json.zst"
+        return f"{self._location.prefix}artifacts/{key[:2]}/{key}{_SUFFIX}"
 
     def _hint_key_of(self, name: str) -> str:
         # The suffix keeps a name of dots from being a step up in the eyes of a server that stores files.

@@ -23,6 +23,7 @@ _MIGRATIONS = (
 # A key names its bytes, so writing it again changes nothing, or mends what was damaged.
 _PUT = "INSERT INTO artifacts(key, document_id, body) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body"
 _GET = "SELECT key, body FROM artifacts WHERE key IN (SELECT value FROM json_each(?))"
+_KEYS_OF = "SELECT key FROM artifacts WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY key"
 _WRITE_HINT = "INSERT INTO hints(name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 _READ_HINT = "SELECT value FROM hints WHERE name = ?"
 
@@ -49,6 +50,13 @@ class SqliteArtifactStore(ArtifactStore):
         with self._errors():
             found = self._file.connection.execute(_GET, (json.dumps(list(keys)),)).fetchall()
         return unpack_whole(found, str(self._path))
+
+    def of_documents(self, document_ids: Collection[str]) -> Iterator[tuple[str, Artifact]]:
+        """See ArtifactStore."""
+        with self._errors():
+            found = self._file.connection.execute(_KEYS_OF, (json.dumps(list(document_ids)),)).fetchall()
+        for (key,) in found:
+            yield from self.get_many([key]).items()
 
     def write_hint(self, name: str, value: bytes) -> None:
         """See ArtifactStore."""

@@ -34,6 +34,13 @@ class ArtifactStoreContract(ABC):
     def reopened(self, store: ArtifactStore) -> ArtifactStore:
         """The same store, as another process sees it."""
 
+    def test_artifacts_of_a_document_are_found(self, store):
+        """All artifacts of the documents asked for are found by their ids, with their keys, and no others."""
+        ours, others = [artifact("a", "one"), artifact("a", "two"), artifact("b", "one")], [artifact("c", "one")]
+        keys = store.put_many([*ours, *others])
+        assert dict(store.of_documents(["a", "b", "unknown"])) == dict(zip(keys, ours, strict=False))
+        assert list(store.of_documents([])) == []
+
     def test_empty(self, store):
         """Nothing is found in an empty store, and putting nothing is nothing."""
         assert store.get_many(["x"]) == {}
