@@ -1,8 +1,9 @@
-"""The jobs: one does documents, one looks whether everything is as the records say, one marks what is stale."""
+"""The jobs: documents are done, checked, marked as stale where they are, and everything is compared with everything."""
 
 import asyncio
 
 import dagster as dg
+import msgspec
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from ingest_assets import asset_keys
@@ -10,11 +11,15 @@ from ingest_assets.components import Components
 from ingest_assets.partitions import documents
 from ingest_assets.settings import Settings
 from ingest_assets.upkeep.marking import Marked, mark
+from ingest_assets.upkeep.verify.difference import Differences
+from ingest_assets.upkeep.verify.verification import Verification
 from resources.dagster_resources import DocumentStateStoreResource
 
 INGEST = "ingest_documents"
 CHECK = "check_documents"
 MARK = "mark_stale"
+VERIFY = "verify"
+_EXAMPLES = 50
 
 
 def build_ingest_job(settings: Settings) -> UnresolvedAssetJobDefinition:
@@ -70,6 +75,47 @@ def build_mark_schedule(mark_job: dg.JobDefinition) -> dg.ScheduleDefinition:
         job=mark_job,
         cron_schedule="0 4 * * *",
         description="Marks what the configuration has made stale, every day at four. Off until you turn it on.",
+    )
+
+
+def build_verify_job(settings: Settings) -> dg.JobDefinition:
+    """Compares everything with everything; `ingest verify` does the same, and can mend."""
+
+    @dg.op(name="compare_everything", description="Looks at every record, artifact, row of a store and partition.")
+    def verify_all(context: dg.OpExecutionContext, document_state: DocumentStateStoreResource) -> None:
+        looked = asyncio.run(_verify(Components(settings, document_state.open()), context.instance))
+        context.log.info("Compared %d documents; busy %d.", looked.n_documents, looked.n_busy)
+        if looked.found:
+            shown = [msgspec.to_builtins(found) for found in looked.found[:_EXAMPLES]]
+            raise dg.Failure(
+                f"{len(looked.found)} differences. `ingest verify` lists them, --repair mends them.",
+                metadata={"differences": len(looked.found), "examples": dg.MetadataValue.json(shown)},
+                allow_retries=False,
+            )
+
+    @dg.job(
+        name=VERIFY,
+        executor_def=dg.in_process_executor,
+        description="Compares records, artifacts, stores and partitions. Fails if something differs; mends nothing.",
+    )
+    def verify() -> None:
+        verify_all()
+
+    return verify
+
+
+async def _verify(components: Components, instance: dg.DagsterInstance) -> Differences:
+    async with components:
+        return await Verification(components, await components.targets(), instance).look(None)
+
+
+def build_verify_schedule(verify_job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Verifying once a week, when somebody turns it on: it reads everything there is."""
+    return dg.ScheduleDefinition(
+        name=f"{VERIFY}_weekly",
+        job=verify_job,
+        cron_schedule="0 3 * * 0",
+        description="Compares everything, every Sunday at three. Off until you turn it on. It repairs nothing.",
     )
 
 

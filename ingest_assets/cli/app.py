@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ingest_assets.cli import chunks, explain, following, inspect, serve, spending, state, stores, work
+from ingest_assets.cli import verify as verifying
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
@@ -143,6 +144,34 @@ def why(
     Exit code: 0 everything is current, 1 something differs, 2 no such document or store.
     """
     finish(_with_components(lambda parts: explain.why(parts, document, store, as_json)))
+
+
+@app.command()
+def verify(
+    documents: Annotated[
+        list[str] | None, typer.Argument(help="Only these: ids, or paths in a source.", show_default=False)
+    ] = None,
+    store: Annotated[str, typer.Option("--store", help="Look at this store only.")] = "",
+    repair: Annotated[bool, typer.Option("--repair", help="Mend what differs, without extracting anything.")] = False,
+    re_extract: Annotated[
+        bool, typer.Option("--re-extract", help="With --repair: extract again what was lost, which may cost.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare records, artifacts, links, Dagster's partitions and every row of the stores.
+
+    Exit code: 0 nothing differs any more, 1 something does, 2 no such document or store.
+    """
+    finish(
+        lambda: verifying.verify(
+            Components(load_settings()),
+            _paths(documents),
+            store,
+            repair=repair,
+            re_extract=re_extract,
+            as_json=as_json,
+        )
+    )
 
 
 @app.command()

@@ -10,7 +10,7 @@ from functools import partial
 
 import msgspec
 
-from ingest_assets.engine.building import BuildStage, Built
+from ingest_assets.engine.building import BuildStage, Built, Trust
 from ingest_assets.engine.claims import Batch, Claims, Selection
 from ingest_assets.engine.document_report import DocumentReport, report_of
 from ingest_assets.engine.extraction import Extraction, ExtractionStage
@@ -185,11 +185,13 @@ class BatchWork:
             left = [doc for key, doc in current.items() if key not in undone | taken]
             due = [doc for doc in left if slug in doc.due_in]
             # By force a store is written that the records call current: it may have been lost or restored.
-            to_write = [doc for doc in due if self._selection.force or self._needs_write(doc, slug)]
+            anew = self._selection.force or self._selection.rewrite
+            to_write = [doc for doc in due if anew or self._needs_write(doc, slug)]
             if to_write:
                 await self._worker.ensure_alive()
-            write = partial(stage.write, artifacts=artifacts)
-            write_again = partial(write, held_unlinked=True)
+            rewrite = self._selection.rewrite
+            write = partial(stage.write, artifacts=artifacts, trust=Trust.NOTHING if rewrite else Trust.LINKED)
+            write_again = partial(write, trust=Trust.NOTHING if rewrite else Trust.HELD)
             written = await touch_store(self._state, self._worker, to_write, write, write_again)
             touched.update(written.outcomes)
             current |= written.renewed

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 
 import msgspec
 
@@ -10,7 +11,7 @@ from resources.artifact_store.artifact import Artifact
 from resources.document_state.links import owes_content
 from resources.document_state.model import DocStatus, LinkState
 from resources.document_state.reasons import Reason
-from resources.embedder.embedder import EmbedderError, vectors_of_texts
+from resources.embedder.embedder import EmbedderError, Vectors, vectors_of_texts
 from resources.store.store import (
     BuildResult,
     DocumentBuild,
@@ -46,6 +47,14 @@ class Built(msgspec.Struct, frozen=True):
     error: str = ""
 
 
+class Trust(StrEnum):
+    """What of a store's rows is left as it is and not embedded again."""
+
+    LINKED = "linked"  # chunks of documents whose link says that they are there
+    HELD = "held"  # whatever chunks are there, also where no link says so
+    NOTHING = "nothing"  # every row is written anew
+
+
 class BuildStage:
     """Builds documents into one store; knows nothing of claims and records."""
 
@@ -73,19 +82,19 @@ class BuildStage:
         return renew or owes_content(doc, link)
 
     def write(
-        self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], *, held_unlinked: bool = False
+        self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], trust: Trust = Trust.LINKED
     ) -> dict[str, Built]:
         """Make documents stand in the store as their artifacts say; what became of each, by document id.
 
         Args:
             docs: claimed documents.
             artifacts: what extraction made of them, by document id.
-            held_unlinked: the store may hold them though no link says so, so what it holds is not embedded again.
+            trust: of what the store holds, what is not embedded again.
         """
         if not docs:
             return {}
         try:
-            results = self._store.write(self._builds(docs, artifacts, held_unlinked=held_unlinked))
+            results = self._store.write(self._builds(docs, artifacts, trust))
         except StoreError as error:
             return _all_failed(docs, error)
         except Exception as error:
@@ -93,7 +102,7 @@ class BuildStage:
                 # One document must not stop its neighbours: halve the group until the culprit stands alone.
                 middle = len(docs) // 2
                 halves = (docs[:middle], docs[middle:])
-                first, second = (self.write(half, artifacts, held_unlinked=held_unlinked) for half in halves)
+                first, second = (self.write(half, artifacts, trust) for half in halves)
                 return first | second
             _logger.exception("Store '%s', document '%s'", self._store.slug, docs[0].document_id)
             return _all_failed(docs, error)
@@ -113,10 +122,10 @@ class BuildStage:
         return {result.document_id: _built(result) for result in results}
 
     def _builds(
-        self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], *, held_unlinked: bool
+        self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], trust: Trust
     ) -> list[DocumentBuild]:
-        known = [doc.document_id for doc in docs if held_unlinked or self._store.slug in doc.links]
-        held = self._store.held_chunks(known) if known else {}
+        known = [doc.document_id for doc in docs if trust is Trust.HELD or self._store.slug in doc.links]
+        held = self._store.held_chunks(known) if known and trust is not Trust.NOTHING else {}
         new_chunks = [
             chunk
             for doc in docs
@@ -126,21 +135,34 @@ class BuildStage:
         vectors = vectors_of_texts(self._embedder, [chunk.text for chunk in new_chunks]) if new_chunks else ()
         by_id = {chunk.chunk_id: vector for chunk, vector in zip(new_chunks, vectors, strict=True)}
         return [
-            DocumentBuild(
-                doc.document_id,
-                doc.org_id,
-                doc.source,
-                doc.source_uri,
-                artifact.title,
-                doc.token,
-                artifact.chunkset_hash,
-                artifact.chunks,
-                artifact.entries,
+            document_build(
+                doc,
+                artifact,
                 {chunk.chunk_id: by_id[chunk.chunk_id] for chunk in artifact.chunks if chunk.chunk_id in by_id},
+                rewrite=trust is Trust.NOTHING,
             )
             for doc in docs
             for artifact in [artifacts[doc.document_id]]
         ]
+
+
+def document_build(
+    doc: DocStatus, artifact: Artifact, vectors: Mapping[str, Vectors], *, rewrite: bool = False
+) -> DocumentBuild:
+    """The document as it shall stand in any store; `vectors` are those of chunks a store does not hold, by id."""
+    return DocumentBuild(
+        doc.document_id,
+        doc.org_id,
+        doc.source,
+        doc.source_uri,
+        artifact.title,
+        doc.token,
+        artifact.chunkset_hash,
+        artifact.chunks,
+        artifact.entries,
+        vectors,
+        rewrite,
+    )
 
 
 def _built(result: BuildResult) -> Built:

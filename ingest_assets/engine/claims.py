@@ -34,6 +34,7 @@ class Selection(msgspec.Struct, frozen=True):
         only_due: also by name, a document comes into no store that it does not belong into already.
         renew_stores: what stands in a store by an older configuration is written anew.
         renew_extraction: what was extracted by an older configuration is extracted anew.
+        rewrite: the stores are written anew from the artifact, whatever they hold and the records say.
         wants: whether a document that is free is still to be worked on.
     """
 
@@ -43,6 +44,7 @@ class Selection(msgspec.Struct, frozen=True):
     only_due: bool = False
     renew_stores: bool = False
     renew_extraction: bool = False
+    rewrite: bool = False
     wants: Callable[[DocStatus], bool] = lambda _: True
 
 
@@ -135,6 +137,8 @@ class Claims:
 
     def _is_complete(self, doc: DocStatus) -> bool:
         """Whether nothing of what this run may do is left to do."""
+        if self._selection.rewrite and self._selected(doc):
+            return False
         action = self._action(doc)
         partial = set(self._selection.stores) != set(self._builds)
         asked_for = self._selection.named and doc.presence is Presence.PRESENT

@@ -27,6 +27,8 @@ class Kind(StrEnum):
     FAILED = "failed"  # failed: tried again, whatever the reason was
     MISSING = "missing"  # extracted, and not in a store that was added later: built there
     NAMED = "named"  # whatever fits: done as if each had been named
+    REWRITE = "rewrite"  # what stores hold is not to be trusted: written anew from what was extracted
+    REPORT = "report"  # complete, and Dagster does not know: reported again
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -93,6 +95,8 @@ class Asked(msgspec.Struct, frozen=True):
                 )
             case Kind.NAMED:
                 return True
+            case Kind.REWRITE | Kind.REPORT:
+                return label.extraction is Status.COMPLETED
 
     def concerned(self, doc: DocStatus, configured: Configured) -> list[str]:
         """The stores in which a document is what is asked for."""
@@ -105,7 +109,7 @@ class Asked(msgspec.Struct, frozen=True):
                 return [slug for slug in stores if slug in held and held[slug].state is LinkState.FAILED]
             case Kind.MISSING:
                 return [slug for slug in stores if slug not in doc.links or slug not in doc.due_in]
-            case Kind.NAMED:
+            case Kind.NAMED | Kind.REWRITE | Kind.REPORT:
                 return [slug for slug in stores if slug in doc.due_in]
 
     def selection(self, configured: Configured) -> Selection:
@@ -117,11 +121,14 @@ class Asked(msgspec.Struct, frozen=True):
             only_due=self.kind is not Kind.MISSING,
             renew_stores=self.kind in (Kind.STALE, Kind.NAMED),
             renew_extraction=self.kind is Kind.STALE,
+            rewrite=self.kind is Kind.REWRITE,
             wants=lambda doc: self._wants(doc, configured),
         )
 
     def _wants(self, doc: DocStatus, configured: Configured) -> bool:
         extraction_failed = self.kind is Kind.FAILED and not self.stores and doc.extraction.status is Status.FAILED
+        if self.kind in (Kind.REWRITE, Kind.REPORT) and doc.extraction.status is not Status.COMPLETED:
+            return False  # it would be extracted, which nobody asked for
         return self.kind is Kind.NAMED or extraction_failed or bool(self.concerned(doc, configured))
 
 

@@ -101,6 +101,11 @@ class Request:
         selected = Selected(list(document_ids), 0, 0, 0)
         return self._do(Outcome(selected, Discovered([], [], []), ()))
 
+    def do_named(self, document_ids: Sequence[str], asked: Asked) -> Outcome:
+        """Do just these documents, as far as they are what is asked for. Must be called as `run` is."""
+        asyncio.run(self._recover())
+        return self._do(Outcome(Selected(list(document_ids), 0, 0, 0), Discovered([], [], []), (), asked=asked))
+
     async def _reset(self, document_ids: Sequence[str]) -> None:
         """Start their attempts again, and make those that were skipped partitions again."""
         known = (await self._components.state.get_many(document_ids)).values()

@@ -99,10 +99,10 @@ def held_content(
     names = [("document", document_id) for _ in documents]
     names += [("chunk", chunk.chunk_id) for chunk in chunks] + [("entry", entry.entry_id) for entry in entries]
     faults[RowFault.TWICE] = len(names) - len(set(names))
-    content_hash = chunkset_hash = ""
+    content_hash = chunkset_hash = source = ""
     if documents:
         row = documents[0][0]
-        chunkset_hash = row.chunkset_hash
+        chunkset_hash, source = row.chunkset_hash, row.source
         faults[RowFault.WRONG_NUMBER] = abs(row.n_chunks - len(chunks)) + abs(row.n_entries - len(entries))
         content_hash = _content_hash(
             (row.org_id, row.source, row.source_uri, row.title, row.chunkset_hash),
@@ -117,6 +117,7 @@ def held_content(
         max(tokens, default=0),
         content_hash,
         chunkset_hash,
+        source,
         {fault: n for fault, n in faults.items() if n},
     )
 

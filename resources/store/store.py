@@ -152,7 +152,7 @@ class HeldContent(msgspec.Struct, frozen=True):
         document_id: which document.
         fencing_token: the largest token any of its rows carries.
         content_hash: over all its rows say, comparable with `content.expected_content`; "" without a document row.
-        chunkset_hash: as the document's row says.
+        chunkset_hash, source: as the document's row says.
         faults: what is wrong with its rows by themselves, and with how many.
     """
 
@@ -160,6 +160,7 @@ class HeldContent(msgspec.Struct, frozen=True):
     fencing_token: int
     content_hash: str
     chunkset_hash: str
+    source: str
     faults: dict[RowFault, int]
 
 

@@ -68,7 +68,11 @@ def test_sensors_are_on_and_the_schedules_are_off(project):
         "interrupted_runs",
     }
     assert all(sensor.default_status is dg.DefaultSensorStatus.RUNNING for sensor in repository.sensor_defs)
-    assert {schedule.name for schedule in repository.schedule_defs} == {"check_documents_daily", "mark_stale_daily"}
+    assert {schedule.name for schedule in repository.schedule_defs} == {
+        "check_documents_daily",
+        "mark_stale_daily",
+        "verify_weekly",
+    }
     assert all(s.default_status is dg.DefaultScheduleStatus.STOPPED for s in repository.schedule_defs)
 
 

@@ -112,9 +112,9 @@ class TestRuns:
         written = []
         write = BuildStage.write
 
-        def counted(stage, docs, artifacts):
+        def counted(stage, docs, artifacts, trust):
             written.extend((stage._store.slug, doc.document_id) for doc in docs)
-            return write(stage, docs, artifacts)
+            return write(stage, docs, artifacts, trust)
 
         monkeypatch.setattr(BuildStage, "write", counted)
         assert (await two_stores.pull()).outcomes == {"0.md": Outcome.SUCCEEDED}

@@ -71,7 +71,7 @@ def _content(document_id: str, head: Head | None, rows: Sequence[Row], stamp: Em
             )
     if not stands:
         # Nobody sees its rows: they are not the rows of a document that lost its head.
-        return HeldContent(document_id, _newest(head, rows), "", "", {k: n for k, n in faults.items() if n})
+        return HeldContent(document_id, _newest(head, rows), "", "", "", {k: n for k, n in faults.items() if n})
     found = held_content(document_id, documents, chunks, entries, faults)
     return msgspec.structs.replace(found, fencing_token=_newest(head, rows))
 
