@@ -59,15 +59,16 @@ class Caller:
         give_up_at = time.monotonic() + _PATIENCE_SECONDS
         pauses = iter(_PAUSES_SECONDS)
         while True:
-            async with self._pacer.turn(call.worst_case.input_tokens) as began:
+            # Providers count the ceiling of an answer when they count tokens a minute.
+            async with self._pacer.turn(call.estimated_input_tokens + call.worst_case.output_tokens) as began:
                 try:
                     reply = await self._asked(call)
                 except ModelError as error:
-                    if error.reason is Reason.MODEL_THROTTLED:
+                    if error.is_busy:
                         pause = self._pacer.throttled(began, error.retry_after)
                         if time.monotonic() + pause > give_up_at:
                             raise
-                        _logger.info("%s throttles: nothing is asked for %.1f s", self._model, pause)
+                        _logger.info("%s takes no calls for now: none is made for %.1f s", self._model, pause)
                         continue
                     if error.reason is not Reason.MODEL_UNAVAILABLE or error.may_have_cost:
                         raise

@@ -47,6 +47,7 @@ class Reply(msgspec.Struct, frozen=True):
 
 class _Opened(NamedTuple):
     model: "Model[Any]"
+    output: "ModelRequestParameters"
     close: Callable[[], Awaitable[None]]
 
 
@@ -99,26 +100,9 @@ class Endpoint:
                 self._opened.model,
                 [ModelRequest.user_text_prompt(prompt, instructions=INSTRUCTIONS)],
                 model_settings=settings,
-                model_request_parameters=_typed_output(self._name),
+                model_request_parameters=self._opened.output,
                 instrument=False,
             )
-
-
-def _typed_output(name: str) -> "ModelRequestParameters":
-    from pydantic_ai.models import ModelRequestParameters
-    from pydantic_ai.output import OutputObjectDefinition
-    from pydantic_ai.tools import ToolDefinition
-
-    if name.startswith("openai:"):
-        output = OutputObjectDefinition(json_schema=answer_schema(), name="knowledge", strict=True)
-        return ModelRequestParameters(output_mode="native", output_object=output)
-    tool = ToolDefinition(
-        name="knowledge",
-        description="Give the knowledge of all chunks.",
-        parameters_json_schema=answer_schema(),
-        kind="output",
-    )
-    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
 
 
 def _open(name: str, options: LlmOptions) -> _Opened:
@@ -128,7 +112,9 @@ def _open(name: str, options: LlmOptions) -> _Opened:
 
 def _open_openai(model: str, options: LlmOptions) -> _Opened:
     from openai import AsyncOpenAI, Timeout
+    from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.output import OutputObjectDefinition
     from pydantic_ai.profiles import merge_profile
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
@@ -155,15 +141,18 @@ def _open_openai(model: str, options: LlmOptions) -> _Opened:
         provider=OpenAIProvider(openai_client=client),
         profile=lambda known: merge_profile(known, profile),
     )
-    return _Opened(opened, client.close)
+    output = OutputObjectDefinition(json_schema=answer_schema(), name="knowledge", strict=True)
+    return _Opened(opened, ModelRequestParameters(output_mode="native", output_object=output), client.close)
 
 
 def _open_bedrock(model: str, options: LlmOptions) -> _Opened:
     import anyio.to_thread
     import boto3
     from botocore.config import Config
+    from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.models.bedrock import BedrockConverseModel
     from pydantic_ai.providers.bedrock import BedrockProvider
+    from pydantic_ai.tools import ToolDefinition
 
     # pydantic-ai waits for boto3 in anyio's threads, of which there are 40.
     threads = anyio.to_thread.current_default_thread_limiter()
@@ -179,7 +168,14 @@ def _open_bedrock(model: str, options: LlmOptions) -> _Opened:
         "bedrock-runtime", region_name=session.region_name or os.environ.get("AWS_REGION"), config=config
     )
     opened = BedrockConverseModel(model, provider=BedrockProvider(bedrock_client=client))
-    return _Opened(opened, functools.partial(asyncio.to_thread, client.close))
+    tool = ToolDefinition(
+        name="knowledge",
+        description="Give the knowledge of all chunks.",
+        parameters_json_schema=answer_schema(),
+        kind="output",
+    )
+    output = ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+    return _Opened(opened, output, functools.partial(asyncio.to_thread, client.close))
 
 
 def _reply(response: "ModelResponse") -> Reply:

@@ -10,7 +10,8 @@ _LONGEST = 300
 _SECRET_NAMES = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 # What looks like a key although the environment does not know it: a provider may repeat a part of it.
 _LOOKS_SECRET = re.compile(
-    r"(?i:\bbearer)\s+(?=\S*[\d*])\S+|\b(?:sk|pk|gsk|key|api|AKIA|ASIA|ABSK)[-_A-Za-z0-9*.]{12,}|//[^/@\s]+@"
+    r"(?i:\bbearer)\s+(?=\S*[\d*])\S+|\b(?:sk|pk|gsk|key|api)[-_](?=\S*[\d*])[-_A-Za-z0-9*.]{8,}"
+    r"|\b(?:AKIA|ASIA|ABSK)[A-Za-z0-9+/=]{12,}|//[^/@\s]+@"
 )
 _SHORTEST_SECRET = 6
 _CONTENT_FILTERS = ("content_filter", "content_policy", "responsible_ai", "moderation")
@@ -20,14 +21,22 @@ class ModelError(ExtractionError):
     """A call that brought no answer.
 
     `may_have_cost` says whether the model may have answered all the same, and been paid for it: the reply was lost, or
-    it took too long. `retry_after` are the seconds a throttling provider asked for.
+    it took too long. `is_busy` says that the provider answered, but takes no calls for now: for `retry_after` seconds,
+    if it said so.
     """
 
     def __init__(
-        self, reason: Reason, message: str, *, may_have_cost: bool = False, retry_after: float | None = None
+        self,
+        reason: Reason,
+        message: str,
+        *,
+        may_have_cost: bool = False,
+        is_busy: bool = False,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(reason, message)
         self.may_have_cost = may_have_cost
+        self.is_busy = is_busy
         self.retry_after = retry_after
 
 
@@ -43,6 +52,7 @@ def model_error(model: str, error: Exception) -> ModelError:
         reason,
         f"{model}: {cleaned(_words(error))}",
         may_have_cost=_may_have_cost(error),
+        is_busy=_is_busy(error),
         retry_after=getattr(error, "retry_after", None),
     )
 
@@ -73,6 +83,13 @@ def _reason_of(error: Exception) -> Reason:
         (BotoCoreError, Reason.MODEL_ACCESS),
     )
     return next((reason for kind, reason in reasons if isinstance(error, kind)), Reason.INTERNAL_ERROR)
+
+
+def _is_busy(error: Exception) -> bool:
+    """Whether it is 429, 503 or what Bedrock calls so."""
+    from pydantic_ai import exceptions as ai
+
+    return isinstance(error, ai.ModelRateLimitError | ai.ModelUnavailableError)
 
 
 def _may_have_cost(error: Exception) -> bool:

@@ -94,9 +94,10 @@ async def test_what_is_not_in_the_chunk_is_dropped_and_counted(model, name):
     assert (found.entries, found.n_unquoted) == ((), 2)
 
 
-async def test_throttling_is_waited_out(model, name):
-    """429 for a while: every document finishes, later; the calls that were refused cost nothing."""
-    model.script(Step(scripted.THROTTLE, retry_after=0.2, for_seconds=1.0))
+@pytest.mark.parametrize("kind", [scripted.THROTTLE, scripted.UNAVAILABLE])
+async def test_throttling_is_waited_out(model, name, kind):
+    """429 or 503 for a while: every document finishes, later; the calls that were refused cost nothing."""
+    model.script(Step(kind, retry_after=0.2, for_seconds=1.0))
     texts = [f"Document number {number} says this much and no more." for number in range(6)]
     entries = await extracting(name, *texts, max_tokens=512)
     assert {entry.text for entry in entries if entry.kind == "statement"} == set(texts)
@@ -116,6 +117,15 @@ async def test_a_provider_that_is_down_is_asked_again(model, name):
     model.script(Step(scripted.UNAVAILABLE, times=2))
     assert await extracting(name, PROSE)
     assert (len(model.calls), model.n_paid) == (3, 1)
+
+
+async def test_a_provider_that_stays_down_is_a_reason(model, name, monkeypatch):
+    """503 for longer than a document is kept waiting: it gives up its place, and comes back by itself."""
+    monkeypatch.setattr("resources.extractor.llm.calling._PATIENCE_SECONDS", 0.5)
+    model.script(Step(scripted.UNAVAILABLE))
+    error = await failure(name)
+    assert (error.reason, error.reason.remedy) == (Reason.MODEL_UNAVAILABLE, Remedy.MAY_HEAL)
+    assert not error.may_have_cost
 
 
 async def test_nobody_listening_is_unavailable(model, name, monkeypatch):

@@ -1,6 +1,8 @@
 """Prices: shipped, overridden, or missing before anything is paid."""
 
 import socket
+import subprocess
+import sys
 from decimal import Decimal
 
 import pytest
@@ -65,6 +67,18 @@ def test_the_check_comes_before_the_first_call():
         LlmExtractor("openai:mine").check()
     LlmExtractor("openai:mine", LlmOptions(allow_unpriced=True)).check()
     LlmExtractor("openai:gpt-4o-mini").check()
+
+
+def test_nothing_heavy_is_loaded_before_it_is_used():
+    """Opening an extractor and naming its parts, as every command does, loads no client library."""
+    code = (
+        "import sys\n"
+        "from resources.extractor.open_extractor import open_extractor\n"
+        "open_extractor('bedrock:m').parts, open_extractor('openai:m').parts\n"
+        "print(sorted({'pydantic_ai', 'openai', 'boto3', 'toktok', 'genai_prices'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_a_missing_extra_is_named(monkeypatch):

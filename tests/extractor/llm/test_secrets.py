@@ -84,5 +84,5 @@ def test_what_looks_like_a_key_is_cleaned(text):
 
 def test_what_a_person_needs_to_read_stays():
     """Ordinary words of errors are not taken for keys."""
-    said = "400 max_tokens is too large: 100000. This model supports at most 16384 completion tokens."
+    said = "400 max_tokens: 100000 is over 16384. Unknown keyword_arguments, see api.example.com; a key_is_required."
     assert cleaned(said) == said
