@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_DEV := $(VENV)/.setup-dev
 
-.PHONY: help ingest dev test test-servers planted-bugs check bench bench-parse bench-state bench-peers lock clean
+.PHONY: help ingest dev test test-servers planted-bugs check bench bench-parse bench-state bench-llm bench-peers lock clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ bench-state: $(SETUP_DEV)  ## Measure the state: a million documents on SQLite, 
 	$(BIN)/python -m benchmarks.bench_state
 	$(BIN)/python -m benchmarks.bench_discovery
 	$(BIN)/python -m benchmarks.bench_state_servers
+
+bench-llm: $(SETUP_DEV)  ## Measure calls to a language model beside the bare client libraries.
+	$(BIN)/python -m benchmarks.bench_llm
 
 bench-peers: $(SETUP_DEV)  ## Beside other tools: PEERS=folder of the peers' benchmark, ARGS=its arguments.
 	PEER_EXTRA="ours=$(abspath $(BIN))/python,$(CURDIR)/benchmarks/peers_adapter.py," \
