@@ -18,16 +18,19 @@ INVENT = "invent"  # an answer of the schema whose quotations are in no chunk
 MALFORMED = "malformed"
 TRUNCATED = "truncated"
 FILTERED = "filtered"
+REFUSED = "refused"  # the model itself would not, or a guardrail steps in
+BLOCKED = "blocked"  # a content filter, before the model is asked
 DROP = "drop"  # the answer is made and paid for, then the connection closed
 THROTTLE = "throttle"
 UNAVAILABLE = "unavailable"
+BROKE_DOWN = "broke_down"  # while the answer was made
 TOO_LONG = "too_long"
 WRONG_KEY = "wrong_key"
 NO_ACCESS = "no_access"
 NO_MODEL = "no_model"
 REJECT = "reject"
 NO_PROTOCOL = "no_protocol"  # status 200 and a body that is no answer of the protocol
-PAID = (ANSWER, ANSWER_OTHERWISE, INVENT, MALFORMED, TRUNCATED, FILTERED, DROP, NO_PROTOCOL)
+PAID = (ANSWER, ANSWER_OTHERWISE, INVENT, MALFORMED, TRUNCATED, FILTERED, REFUSED, DROP, BROKE_DOWN, NO_PROTOCOL)
 
 _CHUNK = re.compile(r"<chunk (\d+) ([0-9a-f]{16})>\n(.*?)\n</chunk \1 \2>", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+")
@@ -209,7 +212,7 @@ def _answer(kind: str, prompt: str) -> tuple[str, int]:
         text = text[: len(text) // 2]
     if kind == ANSWER_OTHERWISE:
         text = f"```json\n{text}\n```"
-    return ("", 0) if kind == FILTERED else (text, count_tokens(text))
+    return ("", 0) if kind in {FILTERED, REFUSED} else (text, count_tokens(text))
 
 
 def _read_openai(body: dict[str, Any]) -> tuple[str, str, str]:
@@ -228,6 +231,9 @@ def _write_openai(step: Step, text: str, n_input: int, n_output: int, key: str) 
         error = {"message": message.format(key=key), "type": "invalid_request_error", "code": code, "param": None}
         return Reply(status, {"error": error}, headers)
     reason = {TRUNCATED: "length", FILTERED: "content_filter"}.get(step.kind, "stop")
+    message = {"role": "assistant", "content": text}
+    if step.kind == REFUSED:
+        message |= {"refusal": "I cannot help with that."}
     return Reply(
         200,
         {
@@ -235,7 +241,7 @@ def _write_openai(step: Step, text: str, n_input: int, n_output: int, key: str) 
             "object": "chat.completion",
             "created": 1,
             "model": "scripted",
-            "choices": [{"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": text}}],
+            "choices": [{"index": 0, "finish_reason": reason, "message": message}],
             "usage": {"prompt_tokens": n_input, "completion_tokens": n_output, "total_tokens": n_input + n_output},
         },
     )
@@ -244,6 +250,8 @@ def _write_openai(step: Step, text: str, n_input: int, n_output: int, key: str) 
 _OPENAI_ERRORS = {
     THROTTLE: (429, "rate_limit_exceeded", "Rate limit reached."),
     UNAVAILABLE: (503, None, "The server is overloaded."),
+    BROKE_DOWN: (500, "server_error", "The server had an error while processing your request."),
+    BLOCKED: (400, "content_filter", "The prompt was filtered by the content management policy."),
     TOO_LONG: (400, "context_length_exceeded", "This model's maximum context length is 8192 tokens."),
     # As OpenAI does, but worse: it repeats the whole key.
     WRONG_KEY: (401, "invalid_api_key", "Incorrect API key provided: {key}."),
@@ -266,13 +274,11 @@ def _write_bedrock(step: Step, text: str, n_input: int, n_output: int, key: str)
         status, code, message = _BEDROCK_ERRORS[step.kind]
         headers = {} if step.retry_after is None else {"Retry-After": f"{step.retry_after:g}"}
         return Reply(status, {"message": message.format(key=key)}, {"x-amzn-ErrorType": code, **headers})
-    reason = {TRUNCATED: "max_tokens", FILTERED: "content_filtered", ANSWER_OTHERWISE: "end_turn"}.get(
-        step.kind, "tool_use"
-    )
+    reason = _BEDROCK_STOPS.get(step.kind, "tool_use")
     content: list[dict[str, Any]] = [{"text": text}]
     if step.kind in {ANSWER, INVENT, MALFORMED, DROP}:
         content = [{"toolUse": {"toolUseId": "tool-1", "name": "knowledge", "input": json.loads(text)}}]
-    if step.kind == FILTERED:
+    if step.kind in {FILTERED, REFUSED}:
         content = []
     return Reply(
         200,
@@ -285,9 +291,17 @@ def _write_bedrock(step: Step, text: str, n_input: int, n_output: int, key: str)
     )
 
 
+_BEDROCK_STOPS = {
+    TRUNCATED: "max_tokens",
+    FILTERED: "content_filtered",
+    REFUSED: "guardrail_intervened",
+    ANSWER_OTHERWISE: "end_turn",
+}
 _BEDROCK_ERRORS = {
     THROTTLE: (429, "ThrottlingException", "Too many requests, please wait before trying again."),
     UNAVAILABLE: (503, "ServiceUnavailableException", "Bedrock is unable to process your request."),
+    BROKE_DOWN: (424, "ModelErrorException", "The model had an error while processing your request."),
+    BLOCKED: (400, "ValidationException", "Output blocked by content filtering policy."),
     TOO_LONG: (400, "ValidationException", "Input is too long for requested model."),
     WRONG_KEY: (403, "UnrecognizedClientException", "The security token {key} is invalid."),
     NO_ACCESS: (403, "AccessDeniedException", "You don't have access to the model with the specified model ID."),

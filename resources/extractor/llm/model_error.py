@@ -14,7 +14,9 @@ _LOOKS_SECRET = re.compile(
     r"|\b(?:AKIA|ASIA|ABSK)[A-Za-z0-9+/=]{12,}|//[^/@\s]+@"
 )
 _SHORTEST_SECRET = 6
-_CONTENT_FILTERS = ("content_filter", "content_policy", "responsible_ai", "moderation")
+_CONTENT_FILTERS = re.compile(r"(?i)content[ _](?:filter|policy|management)|responsible_?ai|moderation")
+# A provider that says so took the call and did not finish it, or nobody knows: 503 and 529 say that it did not take it.
+_TAKEN = (408, 424, 500, 502, 504)
 
 
 class ModelError(ExtractionError):
@@ -75,6 +77,7 @@ def _reason_of(error: Exception) -> Reason:
         (ai.ModelRequestTimeout, Reason.MODEL_UNAVAILABLE),
         (ai.ModelUnavailableError, Reason.MODEL_UNAVAILABLE),
         (ai.ModelServerError, Reason.MODEL_UNAVAILABLE),
+        (ai.ModelHTTPError, Reason.MODEL_UNAVAILABLE),
         # A reply that is none of its protocol.
         (ai.ModelAPIError, Reason.MODEL_MALFORMED),
         (ai.UnexpectedModelBehavior, Reason.MODEL_MALFORMED),
@@ -93,7 +96,7 @@ def _is_busy(error: Exception) -> bool:
 
 
 def _may_have_cost(error: Exception) -> bool:
-    """Whether a request was sent and no refusal came back."""
+    """Whether a request was sent, and nothing came back that says it was not taken."""
     from botocore.exceptions import ConnectTimeoutError, EndpointConnectionError
     from pydantic_ai import exceptions as ai
 
@@ -101,7 +104,7 @@ def _may_have_cost(error: Exception) -> bool:
         never_sent = isinstance(error.__cause__, ConnectTimeoutError | EndpointConnectionError)
         return not never_sent and error.phase not in {"pool", "connect"}
     if isinstance(error, ai.ModelHTTPError):
-        return False
+        return error.status_code in _TAKEN
     return isinstance(error, ai.ModelAPIError | ai.UnexpectedModelBehavior)
 
 
@@ -125,5 +128,5 @@ def _words(error: Exception) -> str:
 
 
 def _names_a_filter(error: Exception) -> bool:
-    codes = (getattr(error, "provider_error_code", ""), getattr(error, "provider_error_type", ""))
-    return any(name in str(code).lower() for code in codes for name in _CONTENT_FILTERS)
+    said = (getattr(error, "provider_error_code", ""), getattr(error, "provider_error_type", ""), _words(error))
+    return any(_CONTENT_FILTERS.search(str(words)) for words in said)

@@ -139,16 +139,18 @@ async def test_nobody_listening_is_unavailable(model, name, monkeypatch):
     assert (error.reason, error.may_have_cost) == (Reason.MODEL_UNAVAILABLE, False)
 
 
-async def test_a_lost_reply_costs_one_call_more(model, name):
-    """The connection closes after the model answered: asked once more, no client library asks behind our back."""
-    model.script(Step(scripted.DROP, times=1))
+@pytest.mark.parametrize("kind", [scripted.DROP, scripted.BROKE_DOWN])
+async def test_a_lost_reply_costs_one_call_more(model, name, kind):
+    """The model was at work and no answer came: asked once more, no client library asks behind our back."""
+    model.script(Step(kind, times=1))
     assert await extracting(name, PROSE)
     assert model.n_paid == 2
 
 
-async def test_replies_that_are_always_lost_end(model, name):
+@pytest.mark.parametrize("kind", [scripted.DROP, scripted.BROKE_DOWN])
+async def test_replies_that_are_always_lost_end(model, name, kind):
     """Lost twice: the document fails, may heal, and says that calls may have been paid for."""
-    model.script(Step(scripted.DROP))
+    model.script(Step(kind))
     error = await failure(name)
     assert (error.reason, error.may_have_cost, model.n_paid) == (Reason.MODEL_UNAVAILABLE, True, 2)
 
@@ -206,6 +208,8 @@ async def test_a_few_malformed_answers_fail_nobody_else(model, name):
         (scripted.NO_MODEL, Reason.MODEL_ACCESS, "model"),
         (scripted.TOO_LONG, Reason.CONTEXT_TOO_LONG, "n"),
         (scripted.FILTERED, Reason.MODEL_REFUSED, "refused"),
+        (scripted.REFUSED, Reason.MODEL_REFUSED, "refused"),
+        (scripted.BLOCKED, Reason.MODEL_REFUSED, "content"),
         (scripted.REJECT, Reason.MODEL_REJECTED, "max"),
         (scripted.NO_PROTOCOL, Reason.MODEL_MALFORMED, ""),
     ],
