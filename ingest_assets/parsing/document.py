@@ -30,7 +30,7 @@ def parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunking
         )
     except RecursionError:
         return ParseFailure(Reason.TOO_DEEP, "Its parts are nested deeper than any program writes them.")
-    except Exception as error:  # noqa: BLE001 - parsers raise anything; the document is what failed
+    except BaseException as error:  # noqa: BLE001 - parsers raise anything, panics of Rust too; the document failed
         return ParseFailure(Reason.MALFORMED, f"{type(error).__name__}: {_one_line(error)}")
 
 
@@ -92,7 +92,7 @@ def _title(text: Text, filename: str) -> str:
     return text.title or "untitled"
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     """An exception's words without line breaks and without anything that looks like a path of this machine."""
     words = str(error).split()
     return " ".join("…" if "/" in word and word.strip("'\"([").startswith("/") else word for word in words)

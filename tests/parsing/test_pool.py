@@ -268,3 +268,21 @@ def test_a_chunking_that_cannot_be_is_refused(bad: dict[str, object]) -> None:
     """The mistake is found when the settings are made, not in a child."""
     with pytest.raises(ValueError):
         Chunking(**bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("raised", ["BaseException('gone')", "SystemExit(3)", "KeyboardInterrupt()"])
+def test_what_is_no_exception_costs_no_child(monkeypatch: pytest.MonkeyPatch, raised: str) -> None:
+    """A library that raises what is no `Exception`, as Rust's panics are, has found a malformed document."""
+    boot = (
+        "import sys; sys.path[:] = sys.argv[1:]\n"
+        "from ingest_assets.parsing.formats import plain\n"
+        "def read(source, text):\n"
+        f"    raise {raised}\n"
+        "plain.read = read\n"
+        "from ingest_assets.parsing.child import main; main()"
+    )
+    monkeypatch.setattr("ingest_assets.parsing.worker._BOOT", boot)
+    with ParserPool(1, LIMITS, Chunking()) as pool:
+        assert reason(pool.parse("x.txt", b"words")) is Reason.MALFORMED
+        (worker,) = pool._feeder._workers  # type: ignore[union-attr]
+        assert worker.done == 1

@@ -68,6 +68,8 @@ def _write_message(message: EmailMessage, text: Text, limits: ParseLimits, budge
     names = [name for name in attached if name]
     if names:
         text.block("Attachments: " + ", ".join(names))
+    if attached:
+        text.warn(f"{len(attached):,} attachments are not read. Put them in as files of their own.")
     for inner in forwarded:
         if depth == limits.nesting:
             raise Refused(Reason.TOO_DEEP, f"Messages lie in each other deeper; limits.nesting is {limits.nesting}.")

@@ -118,14 +118,18 @@ def _second_engine(source: Source) -> list[str]:
     import pdf_oxide
 
     pdf_oxide.disable_logging()  # it fills standard error, where a crash would say its last words
+    most = source.limits.pages
+    count = 0
     pages: list[str] = []
     try:
         document = pdf_oxide.PdfDocument.from_bytes(source.content)
         count = document.page_count()
-        if count > source.limits.pages:
-            raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages; limits.pages is {source.limits.pages:,}.")
-        pages.extend(document.extract_text(index) for index in range(count))
-    except (RuntimeError, ValueError, OSError):
+        pages.extend(document.extract_text(index) for index in range(count if count <= most else 0))
+    except MemoryError:
+        raise
+    except BaseException:  # noqa: BLE001 - its panics are no Exception
         # What it cannot read is the first engine's verdict to name.
         return pages
+    if count > most:
+        raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages; limits.pages is {most:,}.")
     return pages
