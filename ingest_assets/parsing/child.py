@@ -1,5 +1,6 @@
 """The child's main loop: one document after the other, until the parent closes the pipe."""
 
+import gc
 import os
 import sys
 import time
@@ -16,6 +17,9 @@ from .frames import PREFIX, Outcome
 from .limits import ParseLimits
 from .result import ParseFailure
 
+# Documents leave few cycles behind, and looking for them costs 7 % of the time that PDFs take (measured on 140).
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+
 
 def main() -> None:
     """Serve documents. The first request is the setup; its reply says that the child is ready."""
@@ -26,6 +30,8 @@ def main() -> None:
     load_splitter(setup.chunking)  # it may lie anywhere, so it is imported while anything can be read
     lost = sandbox.enter(setup.limits, setup.parent, _program_folders())
     _write(replies, frames.encode(frames.Ready(lost)), resident)
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     while True:
         try:
             header, content = _receive(requests)

@@ -88,6 +88,7 @@ class Sniffed(NamedTuple):
     warning: str = ""
 
 
+_PGP = b"-----BEGIN PGP MESSAGE-----"
 # Programs for a printer, whose text is not what they print.
 _PROGRAMS = (b"%!PS", b"\x04%!PS", b"\x1b%-12345X")
 
@@ -108,6 +109,8 @@ def sniff(filename: str, content: bytes, limits: ParseLimits) -> Sniffed:
         return Sniffed(formats.RTF)
     if content.startswith(_PROGRAMS):
         raise Refused(Reason.UNSUPPORTED_TYPE, "The content is a program for a printer, which no parser reads.")
+    if content.lstrip().startswith(_PGP):
+        raise Refused(Reason.PASSWORD_REQUIRED, "It is encrypted by OpenPGP.")
     declared = _META_CHARSET.search(content[: 4 * _HEAD]) or _XML_ENCODING.match(content[:_HEAD])
     decoded = decode(content, declared[1].decode() if declared else None)
     what = next((what for magic, what in _BINARY if content.startswith(magic)), "binary data")

@@ -242,3 +242,19 @@ def ole(*streams: str) -> bytes:
     """The shell of an old Office file: its magic number and the names of its streams."""
     names = b"".join(f"{name}\0".encode("utf-16-le").ljust(128, b"\0") for name in streams)
     return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504) + names
+
+
+def pdf_titled(title: bytes) -> bytes:
+    """A PDF of one page with a title of its own."""
+    stream = b"BT /F1 12 Tf 72 700 Td (words) Tj ET"
+    return _written(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[4 0 R]/Count 1>>",
+            b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 5 0 R/Resources<</Font<</F1 3 0 R>>>>>>",
+            b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream),
+            b"<</Title(%s)>>" % title,
+        ],
+        extra=b"/Info 6 0 R",
+    )

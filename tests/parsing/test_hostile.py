@@ -354,3 +354,28 @@ def test_what_a_page_hides_is_left_out(hidden: str) -> None:
 def test_what_a_page_may_show_stays(style: str) -> None:
     """Rules for print, for a state, for the whole page or without sense hide nothing."""
     assert whole(parsed("x.html", f"<html><style>{style}</style><body><p>Seen.</p></body></html>")) == "Seen."
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "x.eml",
+            'From: a@b\nSubject: s\nContent-Type: multipart/encrypted; boundary="x"\n\n--x\n\nVersion: 1\n--x--\n',
+        ),
+        (
+            "x.eml",
+            "From: a@b\nSubject: s\nContent-Type: application/pkcs7-mime; smime-type=enveloped-data\n\nMIAGCSqGSIb3\n",
+        ),
+        ("x.txt", "-----BEGIN PGP MESSAGE-----\n\nhQEMA\n-----END PGP MESSAGE-----\n"),
+    ],
+)
+def test_encrypted_mail_and_text(name: str, content: str) -> None:
+    """What is encrypted as a whole needs a person, though its headers could be read."""
+    assert refused(name, content) is Reason.PASSWORD_REQUIRED
+
+
+def test_a_title_longer_than_any_title() -> None:
+    """A PDF's own title is taken if it is one, and a monster of a title is left."""
+    assert parsed("name.pdf", makers.pdf_titled(b"A title")).title == "A title"
+    assert parsed("name.pdf", makers.pdf_titled(b"A" * 5000)).title == "name"

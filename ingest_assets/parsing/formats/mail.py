@@ -21,15 +21,26 @@ def read(source: Source, text: Text) -> None:
     """Write headers and text of the message, and of messages forwarded in it.
 
     Raises:
-        Refused: `too_large`, `too_deep`.
+        Refused: `too_large`, `too_deep`, `password_required`.
     """
     text.markdown = False
     # Bytes of a byte order mark or of wide characters would hide the headers.
     content = source.text.encode("utf-8", "replace") if source.content.startswith(_BOMS) else source.content
     message = email.message_from_bytes(content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
+    if _is_encrypted(message):
+        raise Refused(Reason.PASSWORD_REQUIRED, "The message is encrypted.")
     text.suggest_title(_header(message, "Subject"))
     _write_message(message, text, source.limits, _Budget(source.limits.archive_entries), 0)
+
+
+def _is_encrypted(message: EmailMessage) -> bool:
+    """Whether its whole body is encrypted, by OpenPGP or S/MIME."""
+    kind = message.get_content_type()
+    return kind == "multipart/encrypted" or (
+        kind in {"application/pkcs7-mime", "application/x-pkcs7-mime"}
+        and message.get_param("smime-type") != "signed-data"
+    )
 
 
 class _Budget:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
-from ingest_assets.parsing.formats.pdf_pages import Page, Shown
+from ingest_assets.parsing.formats.pdf_pages import Page, Shown, title_of
 from ingest_assets.parsing.formats.pdf_streams import refuse_bombs
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
@@ -55,7 +55,7 @@ def _read_open(document: pypdfium2.PdfDocument, source: Source, text: Text) -> N
     count = len(document)
     if count > source.limits.pages:
         raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages; limits.pages is {source.limits.pages:,}.")
-    text.suggest_title(document.get_metadata_value("Title"))
+    text.suggest_title(title_of(document))
     found = _first_engine(document, count)
     if found.hidden:
         text.removed["hidden"] += found.hidden

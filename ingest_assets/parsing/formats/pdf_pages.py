@@ -11,6 +11,7 @@ import pypdfium2.raw as pdfium_c
 
 _INVISIBLE = pdfium_c.FPDF_TEXTRENDERMODE_INVISIBLE
 _FORM = pdfium_c.FPDF_PAGEOBJ_FORM
+_TITLE_BYTES = 2000
 _DEEPEST = 5  # forms within each other that are looked into
 
 
@@ -31,6 +32,14 @@ _render_mode = _prototype(pdfium_c.FPDFTextObj_GetTextRenderMode, _INT, _POINTER
 _remove_object = _prototype(pdfium_c.FPDFPage_RemoveObject, _INT, _POINTER, _POINTER)
 _remove_from_form = _prototype(pdfium_c.FPDFFormObj_RemoveObject, _INT, _POINTER, _POINTER)
 _destroy = _prototype(pdfium_c.FPDFPageObj_Destroy, None, _POINTER)
+
+
+def title_of(document: pypdfium2.PdfDocument) -> str:
+    """What a document says its title is; empty if it says nothing, or more than a title is."""
+    buffer = ctypes.create_string_buffer(_TITLE_BYTES)
+    n_bytes = pdfium_c.FPDF_GetMetaText(document, b"Title", buffer, _TITLE_BYTES)
+    # Two bytes end it. What does not fit is not written at all.
+    return buffer.raw[: n_bytes - 2].decode("utf-16-le", "ignore") if 2 < n_bytes <= _TITLE_BYTES else ""  # noqa: PLR2004
 
 
 class Shown(Enum):
