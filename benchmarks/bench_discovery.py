@@ -25,8 +25,9 @@ from resources.document_state.document_state_store import RecordDocumentStateSto
 from resources.records.backend import RecordBackend
 from resources.records.record import Record, Stamp, Write
 from resources.records.sqlite_backend import SqliteBackend
+from sensors.discovered import Discovered
 from sensors.listing import Listings
-from sensors.plan import Discovered, Discovery
+from sensors.plan import Discovery
 
 KILO = 1_000
 MEGABYTE = 1_000_000

@@ -14,7 +14,7 @@ from ingest_assets.parsing.result import MOST_EMPTY_PAGES
 from ingest_assets.settings import Settings
 from ingest_assets.upkeep.staleness import stale_parts
 from resources.dagster_resources import DocumentStateStoreResource
-from resources.document_state.model import LinkState, Presence, Status
+from resources.document_state.model import GONE, LinkState, Status
 from resources.store.store import HeldDocument, Store
 
 _OF_PARTITIONS = {"dagster/partition", "dagster/asset_partition_range_start"}
@@ -107,7 +107,7 @@ async def _check_store(components: Components, slug: str) -> dg.AssetCheckResult
                 wrong.append(doc.document_id)
         # What the store holds beyond the records: documents whose link was not published yet do no harm.
         known = await components.state.get_many(list(held))
-        wrong += [key for key in held if key not in known or known[key].presence is Presence.DELETED]
+        wrong += [key for key in held if key not in known or known[key].presence in GONE]
     return _result(wrong, {"documents": n})
 
 

@@ -17,4 +17,5 @@ def discovery_of(components: Components, source: DocumentSource) -> Discovery:
         Listings(components.artifacts, components.backend, timedelta(hours=settings.discovery.reconcile_hours)),
         [store.slug for store in settings.stores],
         settings.discovery.max_vanished_share,
+        timedelta(hours=settings.discovery.vanish_grace_hours),
     )

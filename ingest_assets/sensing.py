@@ -14,7 +14,7 @@ from ingest_assets.settings import Settings
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.process_identity import this_process
 from resources.document_state.workers import Observation, WorkerWatch
-from sensors.plan import Discovered, total
+from sensors.discovered import Discovered, total
 
 
 class _Cursor(msgspec.Struct):

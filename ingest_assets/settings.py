@@ -159,6 +159,7 @@ class DiscoverySettings(_Section):
     interval_seconds: int = Field(30, ge=1)
     changes_per_tick: int = Field(20_000, ge=1)
     max_vanished_share: float = Field(0.5, ge=0, le=1)
+    vanish_grace_hours: float = Field(0, ge=0, le=87_840, description="how long a document stays without its object")
     reconcile_hours: float = Field(24, gt=0, le=8_784, description="how often every record is compared, not just news")
 
 

@@ -15,6 +15,7 @@ class Differences(msgspec.Struct):
             is brought up to the listing.
         news: objects that are new or have another version, as many as were asked for.
         vanished: source URIs that are known and were not listed, ascending.
+        n_waiting: how many of those had no version any more: an earlier listing lacked them as well.
         n_news: how many there are, asked for or not.
         n_changed: how many of them are known.
         n_unchanged: objects listed that are as they were.
@@ -25,6 +26,7 @@ class Differences(msgspec.Struct):
     entries: dict[str, str]
     news: list[SourceObject]
     vanished: list[str]
+    n_waiting: int = 0
     n_news: int = 0
     n_changed: int = 0
     n_unchanged: int = 0
@@ -85,6 +87,7 @@ def compare(
         found.incomplete = str(error)
     else:
         found.vanished = sorted(uri for uri in known if is_below(uri, start))
+        found.n_waiting = sum(not known[uri] for uri in found.vanished)
     found.n_unchanged = n_unchanged
     entries.update(known)
     known.clear()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import dagster as dg
 
-from sensors.plan import Discovered, describe
+from sensors.discovered import Discovered, describe
 
 
 def build_discovery_sensor(

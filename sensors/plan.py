@@ -9,20 +9,19 @@ Records may also be taken out of the state by somebody else, and no snapshot tel
 with the records wherever this costs little: their number at every discovery, and below a prefix each of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol, TypeVar
 
-import msgspec
-
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.document_source import DocumentSource, SourceObject
-from resources.document_state import transitions
+from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.label import DocumentLabel
-from resources.document_state.model import DocStatus, Presence
+from resources.document_state.model import LISTED, UNWANTED, DocStatus, Presence
 from sensors.differences import Differences, compare, is_below
+from sensors.discovered import Discovered
 from sensors.listing import Listing, Listings
 
 CHUNK = 2_000
@@ -39,33 +38,6 @@ class Partitions(Protocol):
         """Make documents partitions; those that are already stay."""
 
 
-class Discovered(msgspec.Struct):
-    """What a discovery did.
-
-    Attributes:
-        new, changed, vanished: ids of documents that became due by it.
-        n_unchanged: objects listed that are as they were.
-        n_busy: changed objects whose document a worker holds; the next listing sees them again.
-        vanished_refused: how many missing documents were kept, because so many at once look like a source that lies.
-        incomplete: what could not be listed; nothing was taken to have vanished then.
-        truncated: more has changed than one discovery may take; the next one goes on.
-    """
-
-    new: list[str]
-    changed: list[str]
-    vanished: list[str]
-    n_unchanged: int = 0
-    n_busy: int = 0
-    vanished_refused: int = 0
-    truncated: bool = False
-    incomplete: str = ""
-
-    @property
-    def n_listed(self) -> int:
-        """How many objects were listed and looked at."""
-        return self.n_unchanged + len(self.new) + len(self.changed) + self.n_busy
-
-
 class Discovery:
     """Lists one source and brings the records up to it."""
 
@@ -76,12 +48,15 @@ class Discovery:
         listings: Listings,
         stores: Sequence[str],
         max_vanished_share: float,
+        grace: timedelta = timedelta(),
     ) -> None:
+        """Put the parts together; `grace` is how long an object may be missing before its document is removed."""
         self._source = source
         self._state = state
         self._listings = listings
         self._stores = tuple(stores)
         self._max_vanished_share = max_vanished_share
+        self._grace = grace
 
     async def run(
         self,
@@ -148,13 +123,16 @@ class Discovery:
             doc = docs.get(key)
             if doc is None:
                 news.append((item.source_uri, "new"))
-            elif doc.presence is not Presence.PRESENT or doc.content_version != item.content_version:
+            elif doc.presence not in UNWANTED and (
+                doc.presence not in LISTED or doc.content_version != item.content_version
+            ):
                 news.append((item.source_uri, "changed"))
         doubts = Discovered([], [], [], found.n_unchanged, incomplete=found.incomplete)
         if self._looks_like_a_lie(found):
             doubts.vanished_refused = len(found.vanished)
         else:
-            news += [(uri, "vanished") for key, uri in gone.items() if _is_present(docs.get(key))]
+            lost = {key: self._without_object(docs[key], clock()) for key in gone if _is_listed(docs.get(key))}
+            news += [(gone[key], "vanished") for key, doc in lost.items() if doc.presence is Presence.VANISHED]
         return news, doubts
 
     def id_of(self, uri: str) -> str:
@@ -177,7 +155,9 @@ class Discovery:
         return known, False
 
     async def _has_as_many(self, known: dict[str, str]) -> bool:
-        """Whether there are as many present records as entries, where it costs little to ask; else it is believed.
+        """Whether there are as many records as entries, where it costs little to ask; else it is believed.
+
+        A document that a person had deleted has an entry or not, as its object was listed since or not.
 
         A label does not say whose a document is. So where two organisations share a source's name the numbers differ
         at every discovery, and each reads the records: slower, never wrong.
@@ -185,7 +165,9 @@ class Discovery:
         if not self._state.counts_cheaply:
             return True
         counts = await self._state.counts()
-        return sum(count for label, count in counts.items() if self._is_present_here(label)) == len(known)
+        n_listed = sum(count for label, count in counts.items() if self._is_listed_here(label))
+        n_unwanted = sum(count for label, count in counts.items() if self._is_here(label, UNWANTED))
+        return n_listed <= len(known) <= n_listed + n_unwanted
 
     async def _drop_lost(self, known: dict[str, str], prefix: bytes) -> bool:
         """Drop the entries below a prefix that have no present record any more, so that the listing shows them as new.
@@ -199,18 +181,25 @@ class Discovery:
             by_id = {self.id_of(uri): uri for uri in uris}
             docs = await self._state.get_many(list(by_id))
             for key, uri in by_id.items():
-                if not _is_present(docs.get(key)):
+                if not _is_listed(docs.get(key)):
                     del known[uri]
         return len(known) < n_known
 
     async def _from_records(self) -> dict[str, str]:
-        """The content version of every present record of the source."""
-        present = self._state.iter_statuses(self._is_present_here)
+        """The content version of every present record of the source; "" for those that a listing lacked."""
+        listed = self._state.iter_statuses(self._is_listed_here)
         org_id = self._source.org_id
-        return {doc.source_uri: doc.content_version async for doc in present if doc.org_id == org_id}
+        return {
+            doc.source_uri: doc.content_version if doc.presence is Presence.PRESENT else ""
+            async for doc in listed
+            if doc.org_id == org_id
+        }
 
-    def _is_present_here(self, label: DocumentLabel) -> bool:
-        return label.source == self._source.name and label.presence is Presence.PRESENT
+    def _is_listed_here(self, label: DocumentLabel) -> bool:
+        return self._is_here(label, LISTED)
+
+    def _is_here(self, label: DocumentLabel, presences: frozenset[Presence]) -> bool:
+        return label.source == self._source.name and label.presence in presences
 
     def _start(self, prefix: bytes) -> str:
         """The source URI of a prefix; "" for none."""
@@ -221,7 +210,7 @@ class Discovery:
 
     def _looks_like_a_lie(self, found: Differences) -> bool:
         known = len(found.vanished) + found.n_changed + found.n_unchanged
-        return len(found.vanished) > max(_BELIEVED_LOSS, known * self._max_vanished_share)
+        return len(found.vanished) - found.n_waiting > max(_BELIEVED_LOSS, known * self._max_vanished_share)
 
     async def _take(
         self,
@@ -244,11 +233,11 @@ class Discovery:
             if doc is None:
                 writes.append((self._new(key, item, now), None))
                 back.append(key)
-            elif doc.claim is not None:
-                result.n_busy += 1
-            elif doc.presence is Presence.PRESENT and doc.content_version == item.content_version:
+            elif doc.presence in UNWANTED or (doc.claim is None and _is_unchanged(doc, item)):
                 result.n_unchanged += 1
                 found.agree(item.source_uri, item.content_version)
+            elif doc.claim is not None:
+                result.n_busy += 1
             else:
                 writes.append((self._changed(doc, item, now), doc))
                 if doc.presence is not Presence.PRESENT or doc.extraction.reason is not None:
@@ -260,7 +249,7 @@ class Discovery:
                 result.n_busy += 1
                 continue
             found.agree(new.source_uri, new.content_version)
-            (result.new if old is None else result.changed).append(new.document_id)
+            _count_taken(new, old, result)
 
     async def _lose(
         self, uris: Sequence[str], now: datetime, listing: Listing, found: Differences, result: Discovered
@@ -271,16 +260,22 @@ class Discovery:
         writes: list[tuple[DocStatus, DocStatus | None]] = []
         for key, uri in by_id.items():
             doc = known.get(key)
-            if doc is None or not _is_present(doc):
+            if doc is None or not _is_listed(doc):
                 found.drop(uri)
             elif doc.claim is not None:
                 result.n_busy += 1
                 found.agree(uri, "")
+            elif (lost := self._without_object(doc, now)) is doc:
+                result.n_missing += 1
+                found.agree(uri, "")
             else:
-                writes.append((transitions.vanished(doc, now), doc))
+                writes.append((lost, doc))
         for (new, _), stored in zip(writes, await self._write(listing, writes), strict=True):
             if stored is None:
                 result.n_busy += 1
+                found.agree(new.source_uri, "")
+            elif new.presence is Presence.MISSING:
+                result.n_missing += 1
                 found.agree(new.source_uri, "")
             else:
                 result.vanished.append(new.document_id)
@@ -300,45 +295,38 @@ class Discovery:
             key, source.org_id, source.name, item.source_uri, item.content_version, item.size, self._stores, now
         )
 
+    def _without_object(self, doc: DocStatus, now: datetime) -> DocStatus:
+        """What becomes of a document whose object is not listed; itself while its grace period lasts."""
+        if not self._grace:
+            return removals.vanished(doc, now)
+        # A time ahead of us is of a clock that was wrong then, or ours is now: the period begins again.
+        if doc.missing_since is None or doc.missing_since > now:
+            return removals.missing(doc, now)
+        return removals.vanished(doc, now) if now - doc.missing_since >= self._grace else doc
+
     def _changed(self, doc: DocStatus, item: SourceObject, now: datetime) -> DocStatus:
+        if doc.presence is Presence.MISSING and doc.content_version == item.content_version:
+            return removals.reappeared(doc, now)
         return transitions.content_changed(doc, item.content_version, item.size, self._stores, now)
 
 
-def _is_present(doc: DocStatus | None) -> bool:
-    return doc is not None and doc.presence is Presence.PRESENT
+def _is_listed(doc: DocStatus | None) -> bool:
+    return doc is not None and doc.presence in LISTED
 
 
-def total(results: Mapping[str, Discovered]) -> Discovered:
-    """The discoveries of several sources as one."""
-    whole = Discovered([], [], [])
-    for result in results.values():
-        whole.new += result.new
-        whole.changed += result.changed
-        whole.vanished += result.vanished
-        whole.n_unchanged += result.n_unchanged
-        whole.n_busy += result.n_busy
-        whole.vanished_refused += result.vanished_refused
-        whole.truncated |= result.truncated
-        whole.incomplete = whole.incomplete or result.incomplete
-    return whole
+def _is_unchanged(doc: DocStatus, item: SourceObject) -> bool:
+    """Whether a document is present at the version that was listed."""
+    return doc.presence is Presence.PRESENT and doc.content_version == item.content_version
 
 
-def describe(found: Discovered) -> str:
-    """A discovery in a sentence or two."""
-    counts = f"{len(found.new)} new, {len(found.changed)} changed, {len(found.vanished)} vanished"
-    parts = [f"{counts}, {found.n_unchanged} unchanged."]
-    if found.n_busy:
-        parts.append(f"{found.n_busy} are being worked on and are looked at again.")
-    if found.incomplete:
-        parts.append(found.incomplete)
-    if found.truncated:
-        parts.append("There is more; the next listing goes on.")
-    if found.vanished_refused:
-        parts.append(
-            f"{found.vanished_refused} known documents were not listed. So many at once look like a source that is not "
-            "whole, so nothing was removed. If they are really gone: `ingest run --accept-vanished`."
-        )
-    return " ".join(parts)
+def _count_taken(new: DocStatus, old: DocStatus | None, result: Discovered) -> None:
+    """Count a document that was brought up to its object; one that was only missing is as it was."""
+    if old is None:
+        result.new.append(new.document_id)
+    elif old.presence is Presence.MISSING and old.content_version == new.content_version:
+        result.n_unchanged += 1
+    else:
+        result.changed.append(new.document_id)
 
 
 def _chunks(items: Iterable[T]) -> Iterator[list[T]]:

@@ -12,7 +12,7 @@ from ingest_assets.api.shapes import Shape
 from ingest_assets.api.tokens import Caller
 from ingest_assets.requests.asking import Where
 from resources.document_state.label import DocumentLabel
-from resources.document_state.model import DocStatus, LinkState, Presence, Status
+from resources.document_state.model import GONE, DocStatus, LinkState, Status
 from resources.document_state.reasons import Reason
 
 LONGEST_ID = 128
@@ -32,7 +32,7 @@ class Filter(Shape):
     def passes(self, label: DocumentLabel) -> bool:
         """Whether the documents of a label have the facets; what is gone from every store never does."""
         where = Where(self.source, self.reason, self.status, self.state)
-        return label.presence is not Presence.DELETED and where.fits(label, self.store)
+        return label.presence not in GONE and where.fits(label, self.store)
 
 
 async def document_of(services: Services, caller: Caller, document_id: str) -> DocStatus:

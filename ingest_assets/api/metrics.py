@@ -10,7 +10,7 @@ from ingest_assets.api.choosing import counted
 from ingest_assets.api.services import READS, Asking, Given
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.label import DocumentLabel
-from resources.document_state.model import Phase, Presence
+from resources.document_state.model import GONE, Phase
 from resources.document_state.workers import WorkerWatch
 
 router = APIRouter(tags=["metrics"], dependencies=[READS])
@@ -23,7 +23,7 @@ Labels = tuple[tuple[str, str], ...]
 async def metrics(services: Given, caller: Asking) -> PlainTextResponse:
     """Documents, links and jobs of the caller's organisation, and the workers there are."""
     components = services.components
-    labels = await counted(services, caller, lambda label: label.presence is not Presence.DELETED)
+    labels = await counted(services, caller, lambda label: label.presence not in GONE)
     watch = WorkerWatch(components.backend, components.settings.lease)
     workers = Counter("dead" if worker.dead else "living" for worker in await watch.all())
     jobs = await components.jobs.count_by_status(caller.org_id)

@@ -12,7 +12,7 @@ from ingest_assets.api.services import READS, Asking, Given
 from ingest_assets.api.shapes import Shape
 from ingest_assets.requests.searching import nearest
 from resources.document_source.document_ids import shown_key
-from resources.document_state.model import LinkState, Presence
+from resources.document_state.model import GONE, LinkState
 
 router = APIRouter(prefix="/api", tags=["stores"], dependencies=[READS])
 
@@ -69,7 +69,7 @@ class Answer(Shape):
 async def stores(services: Given, caller: Asking) -> Stores:
     """Every store with counts by state."""
     targets = await services.components.targets()
-    labels = await counted(services, caller, lambda label: label.presence is not Presence.DELETED)
+    labels = await counted(services, caller, lambda label: label.presence not in GONE)
     counts = {slug: dict.fromkeys(LinkState, 0) for slug in targets}
     for label, n in labels.items():
         for slug, state, _ in label.links:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.cli import chunks, explain, following, inspect, serve, spending, state, stores, work
+from ingest_assets.cli import chunks, deleting, explain, following, inspect, serve, spending, state, stores, work
 from ingest_assets.cli import verify as verifying
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit
@@ -110,6 +110,25 @@ def plan(
 def retry(documents: Documents, as_json: AsJson = False) -> None:
     """Try failed or skipped documents again, whatever the reason was."""
     finish(lambda: work.retry(Components(load_settings()), documents, as_json))
+
+
+@app.command()
+def delete(
+    documents: Documents,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it; without, it is only said what would go.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove documents from every store, with everything that was made of them, and keep them away.
+
+    Exit code: 0 all of it is gone, 1 something is left, and it says where, 2 not confirmed, or no such document.
+    """
+    finish(lambda: deleting.delete(Components(load_settings()), documents, yes=yes, as_json=as_json))
+
+
+@app.command()
+def restore(documents: Documents, as_json: AsJson = False) -> None:
+    """Bring back documents that were deleted: they are read from their source again."""
+    finish(lambda: deleting.restore(Components(load_settings()), documents, as_json=as_json))
 
 
 @app.command()

@@ -10,6 +10,7 @@ from ingest_assets.cli.inspect import UnknownDocumentError
 from ingest_assets.cli.output import Exit, complain
 from ingest_assets.components import UnknownNameError
 from ingest_assets.requests.asking import AskedWronglyError
+from ingest_assets.requests.deleting import NotDeletedError
 from ingest_assets.requests.scope import NoSuchPathError
 from ingest_assets.runs.run_error import RunError
 from ingest_assets.settings import ConfigurationError
@@ -46,6 +47,7 @@ _WRONG_USAGE = (
     UnfinishedCopyError,
     CheckpointError,
     AskedWronglyError,
+    NotDeletedError,
     EditError,
     NoEditorError,
     UnknownChunkError,

@@ -21,6 +21,7 @@ from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import (
+    GONE,
     DocStatus,
     DocumentStoreLink,
     LinkState,
@@ -78,6 +79,7 @@ class _Counts:
         self.reasons: Counter[str] = Counter()
         self.stores: dict[str, Counter[str]] = {slug: Counter() for slug in stores}
         self.lost_sources: Counter[str] = Counter()
+        self.leaving: Counter[str] = Counter()
 
     def add(self, label: DocumentLabel, n: int, sources: Collection[str]) -> None:
         """Count n documents of a label."""
@@ -89,6 +91,8 @@ class _Counts:
             self.reasons[reason.value] += n
         for slug, state, _ in label.links:
             self.stores.setdefault(slug, Counter())[state.value] += n
+        if label.presence is not Presence.PRESENT:
+            self.leaving[label.presence.value] += n
         if label.source not in sources:
             self.lost_sources[label.source] += n
 
@@ -100,6 +104,7 @@ class _Counts:
             "reasons": self.reasons,
             "stores": self.stores,
             "lost_sources": self.lost_sources,
+            "leaving": self.leaving,
             "parsers_not_confined": list(sandbox.missing()),
         }
 
@@ -109,13 +114,20 @@ async def status(components: Components, as_json: bool) -> int:
     counts = _Counts(store.slug for store in components.settings.stores)
     sources = await components.sources()
     for label, n in (await components.state.counts()).items():
-        if label.presence is not Presence.DELETED:
+        if label.presence not in GONE:
             counts.add(label, n, sources)
     if as_json:
         print_json(counts.fields())
     else:
         _print_status(counts, components.settings)
     return Exit.DONE
+
+
+_LEAVING = {
+    Presence.MISSING: "are not listed any more; their stores keep them until the grace period is over",
+    Presence.VANISHED: "are gone from their source, and are being removed from their stores",
+    Presence.DELETING: "are being deleted, because somebody asked for it",
+}
 
 
 def _print_status(counts: _Counts, settings: Settings) -> None:
@@ -133,6 +145,8 @@ def _print_status(counts: _Counts, settings: Settings) -> None:
         for name, n in sorted(found.items())
     ]
     print_table(["where", "state", "#documents"], rows)
+    for presence, n in sorted(counts.leaving.items()):
+        say(f"\n{n} documents {_LEAVING[Presence(presence)]}.")
     for source, n in sorted(counts.lost_sources.items()):
         say(f"\n{n} documents are of source '{source}', which is not configured any more. They stay as they are.")
     if counts.reasons:

@@ -14,7 +14,7 @@ from ingest_assets.upkeep.marking import Marked, mark
 from resources.document_state.ingest_jobs import DocumentResult, JobStatus
 from resources.document_state.ingest_jobs import Outcome as DocumentOutcome
 from resources.document_state.take_up import Mode
-from sensors.plan import describe
+from sensors.discovered import describe
 
 _SHOWN = 20
 
@@ -34,8 +34,8 @@ def run(
     if as_json:
         print_json(outcome_fields(outcome))
     else:
-        _print_outcome(outcome)
-    return _exit_code(outcome)
+        print_outcome(outcome)
+    return exit_code(outcome)
 
 
 def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, *, as_json: bool) -> int:
@@ -49,8 +49,8 @@ def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, 
         if outcome.selected.n_busy:
             say(f"{outcome.selected.n_busy} documents are being worked on by another process.")
     else:
-        _print_outcome(outcome)
-    return _exit_code(outcome)
+        print_outcome(outcome)
+    return exit_code(outcome)
 
 
 def outcome_fields(outcome: Outcome) -> dict[str, Any]:
@@ -79,7 +79,8 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: Outcome) -> None:
+    """What a run did, for people."""
     for error in outcome.source_errors:
         complain(error)
     if outcome.discovered.vanished_refused:
@@ -130,7 +131,8 @@ def _print_void_corrections(concerned: Sequence[DocumentResult]) -> None:
         say(f"… and {len(concerned) - _SHOWN} more: --json, or `ingest jobs --json` with the job's id.")
 
 
-def _exit_code(outcome: Outcome) -> int:
+def exit_code(outcome: Outcome) -> int:
+    """What a command ends with that did so."""
     if outcome.job is not None and outcome.job.status is JobStatus.BLOCKED:
         return Exit.BLOCKED
     failed = outcome.job is not None and outcome.job.status is not JobStatus.SUCCEEDED
@@ -196,16 +198,21 @@ async def plan(components: Components, paths: Sequence[str], mode: Mode, asked: 
 def retry(components: Components, named: Sequence[str], as_json: bool) -> int:
     """See `ingest retry`."""
     with progress(quiet=as_json) as watcher:
-        ids = asyncio.run(_ids_of(components, named))
+        ids = asyncio.run(ids_of(components, named))
         outcome = Request(components, Mode.RESUME, watcher).retry(ids)
     if as_json:
         print_json(outcome_fields(outcome))
     else:
-        _print_outcome(outcome)
-    return _exit_code(outcome)
+        print_outcome(outcome)
+    return exit_code(outcome)
 
 
-async def _ids_of(components: Components, named: Sequence[str]) -> list[str]:
+async def ids_of(components: Components, named: Sequence[str]) -> list[str]:
+    """The ids of documents as they were named, each once.
+
+    Raises:
+        UnknownDocumentError: one is not known.
+    """
     return list(dict.fromkeys([(await find_document(components, name)).document_id for name in named]))
 
 

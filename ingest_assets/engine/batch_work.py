@@ -15,6 +15,7 @@ from ingest_assets.engine.claims import Batch, Claims, Selection
 from ingest_assets.engine.document_report import DocumentReport, report_of
 from ingest_assets.engine.extraction import Extraction, ExtractionStage
 from ingest_assets.engine.outrunning import touch_store
+from ingest_assets.engine.removing import RemovalStage
 from resources.artifact_store.artifact import Artifact, artifact_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.corrections import corrections_of, warnings_of
@@ -55,6 +56,7 @@ class BatchWork:
         self._claims = claims
         self._selection = selection
         self._document_done = document_done
+        self._removal = RemovalStage(state, artifacts, builds, policy, worker)
 
     async def begin(self, batch: Batch) -> None:
         """Start what can go on by itself: reading and parsing."""
@@ -88,7 +90,9 @@ class BatchWork:
         reports = batch.reports
         gone = [doc for doc in batch.docs if doc.presence is not Presence.PRESENT]
         if gone:
-            reports += await self._remove(gone)
+            reports += await self._removal.remove(gone)
+            for _ in gone:
+                self._document_done()
         if len(gone) < len(batch.docs):
             reports += await self._ingest([doc for doc in batch.docs if doc.presence is Presence.PRESENT], batch)
         return reports
@@ -264,42 +268,6 @@ class BatchWork:
                 report, result=msgspec.structs.replace(report.result, n_void_corrections=n_void)
             )
         return msgspec.structs.replace(report, extracted=extracted, built=built, failed=failed)
-
-    async def _remove(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
-        """Take vanished documents out of every store that has them."""
-        await self._worker.ensure_alive()
-        current = {doc.document_id: doc for doc in docs}
-        taken: set[str] = set()
-        failed: dict[str, Built] = {}
-        for slug, stage in self._builds.items():
-            held = [doc for key, doc in current.items() if slug in doc.links and key not in taken]
-            removed = await touch_store(self._state, self._worker, held, stage.remove, stage.remove)
-            current |= removed.renewed
-            taken |= removed.taken
-            failed |= {key: it for key, it in removed.outcomes.items() if it.reason is not None or it.fenced}
-        mine = [doc for key, doc in current.items() if key not in taken]
-        now = utc_now()
-        stored = await self._publish([(self._removed(doc, failed.get(doc.document_id), now), doc) for doc in mine])
-        reports = [self._report(doc, Outcome.BUSY) for key, doc in current.items() if key in taken]
-        for doc, published in zip(mine, stored, strict=True):
-            self._document_done()
-            built = failed.get(doc.document_id)
-            if built is not None and built.reason is not None:
-                report = self._report(doc, Outcome.FAILED)
-                result = msgspec.structs.replace(report.result, reason=built.reason, error=built.error)
-                reports.append(msgspec.structs.replace(report, result=result))
-            elif published is None:
-                reports.append(self._report(doc, Outcome.BUSY))
-            else:
-                reports.append(self._report(published, Outcome.REMOVED if built is None else Outcome.PENDING))
-        return reports
-
-    def _removed(self, doc: DocStatus, failed: Built | None, now: datetime) -> DocStatus:
-        if failed is None:
-            return transitions.removed(doc, now)
-        if failed.reason is None:
-            return transitions.released(doc, now)
-        return transitions.removal_failed(doc, now, self._policy)
 
     async def _publish(self, changes: Sequence[Change]) -> list[DocStatus | None]:
         return await self._state.set_many(changes) if changes else []

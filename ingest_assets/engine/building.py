@@ -109,17 +109,19 @@ class BuildStage:
         return {result.document_id: _built(result) for result in results}
 
     def remove(self, docs: Sequence[DocStatus]) -> dict[str, Built]:
-        """Take documents out of the store; what became of each, by document id."""
+        """Take documents out of the store, and read that they are; what became of each, by document id."""
         if not docs:
             return {}
         try:
             results = self._store.remove([Removal(doc.document_id, doc.token) for doc in docs])
+            left = self._store.remaining([result.document_id for result in results if not result.fenced])
         except StoreError as error:
             return _all_failed(docs, error)
         except Exception as error:
             _logger.exception("Store '%s', removing %d documents", self._store.slug, len(docs))
             return _all_failed(docs, error)
-        return {result.document_id: _built(result) for result in results}
+        still_there = Built(reason=Reason.NOT_REMOVED, error=f"Store '{self._store.slug}' still holds parts of it.")
+        return {result.document_id: still_there if result.document_id in left else _built(result) for result in results}
 
     def _builds(
         self, docs: Sequence[DocStatus], artifacts: Mapping[str, Artifact], trust: Trust

@@ -15,7 +15,7 @@ from resources.document_source.document_source import SourceError
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Presence, Status
 from resources.document_state.take_up import Action, Mode, action_for
-from sensors.plan import describe
+from sensors.discovered import describe
 
 
 class Planned(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from resources.document_state.transitions import retry_requested
 from resources.document_state.workers import WorkerWatch
 from resources.records.copying import refuse_unfinished
 from resources.store.store import StoreMismatchError
-from sensors.plan import Discovered, total
+from sensors.discovered import Discovered, total
 
 if TYPE_CHECKING:
     import dagster as dg

@@ -1,4 +1,4 @@
-"""An artifact as bytes: compressed JSON under the hash of that JSON, the same in every kind of store."""
+"""An artifact as bytes: compressed JSON under a name with the hash of that JSON, the same in every kind of store."""
 
 import hashlib
 import logging
@@ -9,6 +9,7 @@ import msgspec
 import zstandard
 
 from resources.artifact_store.artifact import Artifact
+from resources.artifact_store.artifact_key import artifact_key, digest_of
 
 _logger = logging.getLogger(__name__)
 
@@ -23,13 +24,13 @@ class PackedArtifact(NamedTuple):
     body: bytes
 
 
-def pack(artifacts: Sequence[Artifact]) -> list[PackedArtifact]:
-    """Pack artifacts, in order."""
+def pack(artifacts: Sequence[Artifact], generation: int) -> list[PackedArtifact]:
+    """Pack artifacts, in order, under names of a generation."""
     encoder, compressor = msgspec.json.Encoder(), zstandard.ZstdCompressor(level=1)
     packed = []
     for artifact in artifacts:
         raw = encoder.encode(artifact)
-        key = hashlib.sha256(raw).hexdigest()
+        key = artifact_key(artifact.document_id, generation, hashlib.sha256(raw).hexdigest())
         packed.append(PackedArtifact(key, artifact.document_id, compressor.compress(raw)))
     return packed
 
@@ -46,7 +47,7 @@ def unpack_whole(bodies: Iterable[tuple[str, bytes]], where: str) -> dict[str, A
     for key, body in bodies:
         try:
             raw = decompressor.decompress(body, max_output_size=LARGEST_BODY)
-            if hashlib.sha256(raw).hexdigest() == key:
+            if hashlib.sha256(raw).hexdigest() == digest_of(key):
                 artifacts[key] = decoder.decode(raw)
         except (zstandard.ZstdError, msgspec.MsgspecError):
             pass

@@ -1,9 +1,11 @@
 """Artifacts in an S3 bucket, an object each, for workers on many machines.
 
     <prefix>/artifacts/<first 2 digits of the key>/<key>.json.zst
+    <prefix>/generations/<number, 12 digits>
     <prefix>/hints/<name, percent-encoded>.hint
 
-Why an object each, and no packs: see docs/decisions/0006-artifacts-in-s3.md.
+Why an object each, and no packs: see docs/decisions/0006-artifacts-in-s3.md. The largest generation is the one that
+keys are given in: objects that are only ever added need no condition that a server might not keep.
 """
 
 import contextlib
@@ -17,7 +19,8 @@ from urllib.parse import quote
 from botocore.exceptions import BotoCoreError, ClientError
 
 from resources.artifact_store.artifact import Artifact
-from resources.artifact_store.artifact_store import ArtifactStore, ArtifactStoreError
+from resources.artifact_store.artifact_key import is_artifact_key, tag_of
+from resources.artifact_store.artifact_store import ArtifactStore, ArtifactStoreError, KeptArtifact
 from resources.artifact_store.packed_artifact import LARGEST_BODY, PackedArtifact, pack, unpack_whole
 from resources.aws.client import CONNECTIONS, open_client
 from resources.aws.location import AwsLocation
@@ -25,6 +28,8 @@ from resources.aws.trouble import trouble_of
 from resources.aws.whole_object import TooLargeError, read_whole
 
 _SUFFIX = ".json.zst"
+_LARGEST_DELETION = 1_000
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -39,8 +44,10 @@ class S3ArtifactStore(ArtifactStore):
 
     def put_many(self, artifacts: Sequence[Artifact]) -> list[str]:
         """See ArtifactStore."""
-        packed = pack(artifacts)
+        if not artifacts:
+            return []
         with self._errors():
+            packed = pack(artifacts, self._generation())
             _in_parallel(self._put, {one.key: one for one in packed}.values())
         return [one.key for one in packed]
 
@@ -53,12 +60,35 @@ class S3ArtifactStore(ArtifactStore):
         return unpack_whole(found, self._location.uri)
 
     def of_documents(self, document_ids: Collection[str]) -> Iterator[tuple[str, Artifact]]:
-        """See ArtifactStore. An object's name does not say whose it is, so every one is read."""
-        wanted = set(document_ids)
-        for keys in self._pages_of_keys():
-            for key, artifact in self.get_many(keys).items():
-                if artifact.document_id in wanted:
-                    yield key, artifact
+        """See ArtifactStore."""
+        for document_id in document_ids:
+            with self._errors():
+                for page in self._listed(tag_of(document_id)):
+                    yield from self.get_many([kept.key for kept in page]).items()
+
+    def begin_generation(self) -> int:
+        """See ArtifactStore."""
+        with self._errors():
+            number = self._generation() + 1
+            self._client.put_object(Bucket=self._location.name, Key=f"{self._generations}{number:012d}", Body=b"")
+        return number
+
+    def pages(self) -> Iterator[Sequence[KeptArtifact]]:
+        """See ArtifactStore."""
+        with self._errors():
+            yield from self._listed("")
+
+    def remove_many(self, keys: Collection[str]) -> None:
+        """See ArtifactStore."""
+        wanted = list(keys)
+        with self._errors():
+            for start in range(0, len(wanted), _LARGEST_DELETION):
+                self._delete(wanted[start : start + _LARGEST_DELETION])
+
+    def remove_documents(self, document_ids: Collection[str]) -> None:
+        """See ArtifactStore."""
+        with self._errors():
+            _in_parallel(self._remove_document, document_ids)
 
     def write_hint(self, name: str, value: bytes) -> None:
         """See ArtifactStore."""
@@ -77,14 +107,42 @@ class S3ArtifactStore(ArtifactStore):
                 self._opened = open_client(self._location)
             return self._opened
 
-    def _pages_of_keys(self) -> Iterator[list[str]]:
-        with self._errors():
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=self._location.name, Prefix=f"{self._location.prefix}artifacts/"
-            )
-            for page in pages:
-                names = [item["Key"].rsplit("/", 1)[-1] for item in page.get("Contents", ())]
-                yield [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
+    @property
+    def _generations(self) -> str:
+        return f"{self._location.prefix}generations/"
+
+    def _generation(self) -> int:
+        """The generation that keys are given in. One is begun for each `ingest gc`, so they are few."""
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self._location.name, Prefix=self._generations
+        )
+        numbers = [found["Key"].removeprefix(self._generations) for page in pages for found in page.get("Contents", [])]
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+    def _listed(self, start: str) -> Iterator[list[KeptArtifact]]:
+        """Pages of the artifacts whose keys begin with `start`."""
+        folder = f"{self._location.prefix}artifacts/"
+        prefix = self._key_of(start).removesuffix(_SUFFIX) if start else folder
+        paginator = self._client.get_paginator("list_objects_v2")
+        for page in paginator.paginate(Bucket=self._location.name, Prefix=prefix):
+            kept = [
+                KeptArtifact(found["Key"].rpartition("/")[2].removesuffix(_SUFFIX), int(found["Size"]))
+                for found in page.get("Contents", [])
+            ]
+            yield [one for one in kept if is_artifact_key(one.key)]
+
+    def _remove_document(self, document_id: str) -> None:
+        for page in self._listed(tag_of(document_id)):
+            self._delete([kept.key for kept in page])
+
+    def _delete(self, keys: Sequence[str]) -> None:
+        if not keys:
+            return
+        objects = [{"Key": self._key_of(key)} for key in keys]
+        answer = self._client.delete_objects(Bucket=self._location.name, Delete={"Objects": objects, "Quiet": True})
+        # What could not be removed is told in an answer that counts as a success.
+        for fault in answer.get("Errors", []):
+            raise ClientError({"Error": fault}, "DeleteObjects")
 
     def _put(self, packed: PackedArtifact) -> None:
         # A key names its bytes, so writing it again changes nothing, or mends what was damaged.

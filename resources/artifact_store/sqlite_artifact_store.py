@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from resources.artifact_store.artifact import Artifact
-from resources.artifact_store.artifact_store import ArtifactStore, ArtifactStoreError
+from resources.artifact_store.artifact_store import ArtifactStore, ArtifactStoreError, KeptArtifact
 from resources.artifact_store.packed_artifact import pack, unpack_whole
 from resources.sqlite_file import NewerFormatError, SqliteFile
 
@@ -19,11 +19,22 @@ _MIGRATIONS = (
         "CREATE TABLE artifacts(key TEXT PRIMARY KEY, document_id TEXT NOT NULL, body BLOB NOT NULL) STRICT",
         "CREATE TABLE hints(name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT",
     ),
+    (
+        "CREATE INDEX artifacts_by_document ON artifacts(document_id)",
+        "CREATE TABLE generations(number INTEGER PRIMARY KEY) STRICT",
+        "INSERT INTO generations(number) VALUES (0)",
+    ),
 )
+_PAGE = 10_000
 # A key names its bytes, so writing it again changes nothing, or mends what was damaged.
 _PUT = "INSERT INTO artifacts(key, document_id, body) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET body = excluded.body"
 _GET = "SELECT key, body FROM artifacts WHERE key IN (SELECT value FROM json_each(?))"
 _KEYS_OF = "SELECT key FROM artifacts WHERE document_id IN (SELECT value FROM json_each(?)) ORDER BY key"
+_GENERATION = "SELECT max(number) FROM generations"
+_BEGIN_GENERATION = "INSERT INTO generations(number) SELECT max(number) + 1 FROM generations RETURNING number"
+_KEPT = "SELECT key, length(body) FROM artifacts WHERE key > ? ORDER BY key LIMIT ?"
+_REMOVE = "DELETE FROM artifacts WHERE key IN (SELECT value FROM json_each(?))"
+_REMOVE_DOCUMENTS = "DELETE FROM artifacts WHERE document_id IN (SELECT value FROM json_each(?))"
 _WRITE_HINT = "INSERT INTO hints(name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 _READ_HINT = "SELECT value FROM hints WHERE name = ?"
 
@@ -38,7 +49,9 @@ class SqliteArtifactStore(ArtifactStore):
 
     def put_many(self, artifacts: Sequence[Artifact]) -> list[str]:
         """See ArtifactStore."""
-        rows = [(packed.key, packed.document_id, packed.body) for packed in pack(artifacts)]
+        with self._errors():
+            generation = int(self._file.connection.execute(_GENERATION).fetchone()[0])
+        rows = [(packed.key, packed.document_id, packed.body) for packed in pack(artifacts, generation)]
         with self._errors(), self._file.transaction() as connection:
             connection.executemany(_PUT, rows)
         return [row[0] for row in rows]
@@ -58,6 +71,26 @@ class SqliteArtifactStore(ArtifactStore):
         for (key,) in found:
             yield from self.get_many([key]).items()
 
+    def begin_generation(self) -> int:
+        """See ArtifactStore."""
+        with self._errors(), self._file.transaction() as connection:
+            return int(connection.execute(_BEGIN_GENERATION).fetchone()[0])
+
+    def pages(self) -> Iterator[Sequence[KeptArtifact]]:
+        """See ArtifactStore."""
+        after = ""
+        while page := self._page(after):
+            yield page
+            after = page[-1].key
+
+    def remove_many(self, keys: Collection[str]) -> None:
+        """See ArtifactStore."""
+        self._execute(_REMOVE, keys)
+
+    def remove_documents(self, document_ids: Collection[str]) -> None:
+        """See ArtifactStore."""
+        self._execute(_REMOVE_DOCUMENTS, document_ids)
+
     def write_hint(self, name: str, value: bytes) -> None:
         """See ArtifactStore."""
         with self._errors(), self._file.transaction() as connection:
@@ -68,6 +101,16 @@ class SqliteArtifactStore(ArtifactStore):
         with self._errors():
             row = self._file.connection.execute(_READ_HINT, (name,)).fetchone()
         return row[0] if row else None
+
+    def _page(self, after: str) -> list[KeptArtifact]:
+        with self._errors():
+            rows = self._file.connection.execute(_KEPT, (after, _PAGE)).fetchall()
+        return [KeptArtifact(*row) for row in rows]
+
+    def _execute(self, statement: str, values: Collection[str]) -> None:
+        if values:
+            with self._errors(), self._file.transaction() as connection:
+                connection.execute(statement, (json.dumps(list(values)),))
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import msgspec
 
-from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Presence
+from resources.document_state.model import LISTED, DocStatus, DocumentStoreLink, LinkState
 from resources.document_state.reasons import Reason
 
 ERROR_CHARACTERS = 300
@@ -54,7 +54,7 @@ def superseded(link: DocumentStoreLink) -> DocumentStoreLink:
 
 def source_changed(doc: DocStatus, link: DocumentStoreLink) -> DocumentStoreLink:
     """Its source has other content, or only says so: what waits for somebody to ask waits until extraction knows."""
-    if doc.presence is not Presence.PRESENT:
+    if doc.presence not in LISTED:
         return superseded(link)
     return link if link.on_request else mark_stale(link)
 

@@ -34,9 +34,16 @@ class Presence(StrEnum):
     """Whether the source still has the document."""
 
     PRESENT = "present"
+    MISSING = "missing"  # listed no more; left as it is until the grace period is over
     VANISHED = "vanished"  # gone from its source, not yet out of every store
     DELETING = "deleting"  # a person asked for its removal
-    DELETED = "deleted"  # out of every store; the record remembers it
+    DELETED = "deleted"  # gone from its source and out of every store; it comes back with its object
+    ERASED = "erased"  # a person had it removed; whatever its source has, it stays away until a person restores it
+
+
+LISTED = frozenset({Presence.PRESENT, Presence.MISSING})  # what stores hold of it is to stay
+GONE = frozenset({Presence.DELETED, Presence.ERASED})  # nothing is left but the record
+UNWANTED = frozenset({Presence.DELETING, Presence.ERASED})  # a person's word, which no listing overrides
 
 
 class LinkState(StrEnum):
@@ -128,6 +135,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         document_id: its partition key.
         source_uri: `<source name>:<percent-encoded key>`; never changes.
         content_version: what the source said of the content last seen (size, times), not its hash.
+        missing_since: when a listing lacked it first, while it is MISSING.
         due_in: the stores it belongs into; its build is complete when none of them is owed content.
         artifact: key of what extraction produced last; stays readable while newer content is being worked on.
         artifact_hash: hash over chunk set and entries of that artifact.
@@ -152,6 +160,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     extraction: PhaseState
     build: PhaseState
     presence: Presence = Presence.PRESENT
+    missing_since: datetime | None = None
     due_in: tuple[str, ...] = ()
     title: str = ""
     media_type: str = ""
@@ -190,7 +199,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
         Links of stores the document is no longer due in do not count.
         """
-        if self.presence is not Presence.PRESENT:
+        if self.presence not in LISTED:
             return Lifecycle.GONE
         states = {link.state for slug, link in self.links.items() if slug in self.due_in}
         for state in (LinkState.FAILED, LinkState.STALE, LinkState.INGESTED):
@@ -206,7 +215,7 @@ def link_id(document_id: str, store: str) -> str:
 
 def is_partition(presence: Presence, extraction: Status) -> bool:
     """Whether a document is a partition: "missing" in the UI shall mean that it is missing."""
-    return presence is not Presence.DELETED and extraction is not Status.SKIPPED
+    return presence not in GONE and extraction is not Status.SKIPPED
 
 
 _LIFECYCLE_OF_EXTRACTION = {

@@ -44,6 +44,7 @@ class Reason(StrEnum):
     STORE_MISCONFIGURED = "store_misconfigured"
     STORE_MISMATCH = "store_mismatch"
     STORE_DAMAGED = "store_damaged"
+    NOT_REMOVED = "not_removed"
     EMBEDDER_FAILED = "embedder_failed"
     MODEL_ACCESS = "model_access"
     MODEL_REJECTED = "model_rejected"
@@ -100,6 +101,9 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.STORE_DAMAGED: _Meaning(
         Remedy.NEEDS_PERSON,
         "The store's data cannot be read by this version. Restore, upgrade, or drop and rebuild it.",
+    ),
+    Reason.NOT_REMOVED: _Meaning(
+        Remedy.MAY_HEAL, "The store still held it after its removal. It is tried again by itself, without end."
     ),
     Reason.EMBEDDER_FAILED: _Meaning(
         Remedy.MAY_HEAL, "The store's embedder gave no usable vectors. It is tried again by itself."

@@ -3,7 +3,7 @@
 from datetime import datetime
 from enum import StrEnum
 
-from resources.document_state.model import DocStatus, Presence, Status
+from resources.document_state.model import GONE, DocStatus, Presence, Status
 from resources.document_state.transitions import due_at
 
 
@@ -38,13 +38,13 @@ def is_taken_up(doc: DocStatus, mode: Mode, now: datetime) -> bool:
 
 
 def action_for(doc: DocStatus, *, force: bool = False) -> Action | None:
-    """What to do to a document somebody named or that is due; None: it is complete.
+    """What to do to a document somebody named or that is due; None: it is complete, or left alone.
 
     Args:
         doc: its record.
         force: extract again although nothing changed.
     """
-    if doc.presence is Presence.DELETED:
+    if doc.presence in GONE or doc.presence is Presence.MISSING:
         return None
     if doc.presence is not Presence.PRESENT:
         return Action.REMOVE

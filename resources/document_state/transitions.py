@@ -1,7 +1,8 @@
-"""Every change a document's record can make, and the one table of what may follow what.
+"""The changes a document's record makes on its way into the stores, and the one table of what may follow what.
 
-Each function takes a record and gives the next one; nothing here reads or writes. Build status is never set: it is
-derived from the links whenever one of them, the extraction or the claim changes.
+What it makes on its way out stands in `removals`. Each function takes a record and gives the next one; nothing here
+reads or writes. Build status is never set: it is derived from the links whenever one of them, the extraction or the
+claim changes.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,6 +21,7 @@ from resources.document_state.links import (
     superseded,
 )
 from resources.document_state.model import (
+    GONE,
     SETTLED,
     Claim,
     DocStatus,
@@ -95,6 +97,7 @@ def content_changed(
         doc,
         now,
         presence=Presence.PRESENT,
+        missing_since=None,
         content_version=content_version,
         size=size,
         due_in=due_in,
@@ -103,12 +106,6 @@ def content_changed(
         links={slug: source_changed(doc, link) for slug, link in doc.links.items()},
         claim=None,
     )
-
-
-def vanished(doc: DocStatus, now: datetime) -> DocStatus:
-    """Its source no longer has it: it is to be removed from every store."""
-    build = msgspec.structs.replace(doc.build, attempts=0, next_attempt_at=None)
-    return derived(doc, now, presence=Presence.VANISHED, build=build, claim=None)
 
 
 def claimed(
@@ -298,39 +295,9 @@ def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, po
     return derived(doc, now, links=known, build=build, claim=None)
 
 
-def removal_failed(doc: DocStatus, now: datetime, policy: RetryPolicy) -> DocStatus:
-    """A store could not be rid of it; the claim ends, and it is tried again after a pause."""
-    attempts = doc.build.attempts + 1
-    build = msgspec.structs.replace(doc.build, attempts=attempts, next_attempt_at=policy.next_removal_at(attempts, now))
-    return derived(doc, now, build=build, claim=None)
-
-
-def removed(doc: DocStatus, now: datetime) -> DocStatus:
-    """No store holds it any more; the record stays and remembers."""
-    return derived(
-        doc,
-        now,
-        presence=Presence.DELETED,
-        links={},
-        claim=None,
-        content_version="",
-        extraction=PhaseState(Status.PENDING, now),
-        artifact="",
-        artifact_hash="",
-        chunkset_hash="",
-        n_chunks=0,
-        n_entries=0,
-        n_chars=0,
-        parser="",
-        n_pages=0,
-        n_empty_pages=0,
-        corrections=None,
-    )
-
-
 def due_at(doc: DocStatus) -> datetime | None:
     """When the record wants a worker; None: not by itself."""
-    if doc.claim is not None or doc.presence is Presence.DELETED:
+    if doc.claim is not None or doc.presence in GONE or doc.presence is Presence.MISSING:
         return None
     if doc.presence is not Presence.PRESENT:
         return doc.build.next_attempt_at or doc.updated_at - CLOCK_DOUBT
@@ -347,7 +314,7 @@ def is_open(doc: DocStatus) -> bool:
     if doc.claim is not None:
         return True
     if doc.presence is not Presence.PRESENT:
-        return doc.presence is not Presence.DELETED
+        return doc.presence not in GONE
     return not {doc.extraction.status, doc.build.status} <= SETTLED
 
 

@@ -219,6 +219,13 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def remaining(self, document_ids: Sequence[str]) -> set[str]:
+        """Which of these the store still holds anything of, whether a search can find it or not.
+
+        What a removal is proven by. Allowed whatever embedder the store's vectors come from.
+        """
+
+    @abstractmethod
     def search(
         self,
         vector: Vectors,

@@ -8,6 +8,7 @@ import pytest
 import zstandard
 from moto import mock_aws
 
+from resources.artifact_store.artifact_key import digest_of
 from resources.artifact_store.artifact_store import ArtifactStore, ArtifactStoreError
 from resources.artifact_store.open_artifact_store import open_artifact_store
 from resources.artifact_store.s3_artifact_store import S3ArtifactStore
@@ -15,7 +16,7 @@ from resources.aws.location import parse_location
 from tests.artifact_store.contract import ArtifactStoreContract, artifact
 from tests.document_source.s3_places import ClosingProxy, cut_body, is_read
 from tests.servers.clients import s3_client
-from tests.servers.faults import cut_after, cut_before, s3_error
+from tests.servers.faults import answer, cut_after, cut_before, s3_error
 
 ALWAYS = 1000
 
@@ -98,13 +99,17 @@ class TestObjects:
         [listed] = s3_client(moto_url).list_objects_v2(Bucket=bucket)["Contents"]
         assert listed["Key"] == key_in_bucket(key)
         body = s3_client(moto_url).get_object(Bucket=bucket, Key=listed["Key"])["Body"].read()
-        assert hashlib.sha256(zstandard.ZstdDecompressor().decompress(body)).hexdigest() == key
+        assert hashlib.sha256(zstandard.ZstdDecompressor().decompress(body)).hexdigest() == digest_of(key)
 
     def test_one_request_for_each(self, store, proxy):
-        """An artifact costs one request to keep and one to get, however often it is named in a call."""
+        """An artifact costs one request to keep and one to get, and a group one more for its generation."""
         keys = store.put_many([artifact(f"d{i % 30}") for i in range(60)])
         store.get_many(keys)
-        assert {name: seen.requests for name, seen in proxy.traffic.items()} == {"PUT": 30, "GET": 30}
+        assert {name: seen.requests for name, seen in proxy.traffic.items()} == {
+            "LIST": 1,
+            "PUT": 30,
+            "GET": 30,
+        }
 
     @pytest.mark.parametrize(
         "body", [b"junk", b"", zstandard.compress(b"not the artifact"), zstandard.compress(b"x" * 1000)[:-5]]
@@ -117,6 +122,23 @@ class TestObjects:
         assert f"Artifact {one} in s3://{bucket}/kept" in caplog.text
         assert store.put_many([artifact("a")]) == [one]
         assert store.get_many([one]) == {one: artifact("a")}
+
+    def test_other_things_in_the_bucket(self, store, bucket, moto_url):
+        """What is not ours among the artifacts is neither named nor removed."""
+        [key] = store.put_many([artifact()])
+        s3_client(moto_url).put_object(Bucket=bucket, Key="kept/artifacts/ca/notes.v2.json.zst", Body=b"")
+        assert [kept.key for page in store.pages() for kept in page] == [key]
+
+    def test_one_that_cannot_be_removed_is_told(self, store, proxy, bucket, moto_url):
+        """An answer that counts as a success names what it did not remove: that is a failure."""
+        keys = store.put_many([artifact("a"), artifact("b")])
+        fault = (
+            f"<DeleteResult><Error><Key>{key_in_bucket(keys[0])}</Key><Code>AccessDenied</Code>"
+            "<Message>no</Message></Error></DeleteResult>"
+        ).encode()
+        proxy.inject(answer(200, fault), lambda request: request.operation == "POST")
+        with pytest.raises(ArtifactStoreError, match="not permitted"):
+            store.remove_many(keys)
 
     def test_threads(self, store):
         """Many threads put and get at once by one store that none has used before."""
@@ -168,6 +190,10 @@ class TestFaults:
         calls = (
             lambda: store.put_many([artifact("b")]),
             lambda: store.get_many([key]),
+            store.begin_generation,
+            lambda: list(store.pages()),
+            lambda: store.remove_many([key]),
+            lambda: store.remove_documents(["a"]),
             lambda: store.write_hint("h", b""),
             lambda: store.read_hint("h"),
         )

@@ -2,17 +2,19 @@
 
 import contextlib
 import copy
+from datetime import timedelta
 from typing import Self
 
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.local_source import LocalSource
-from resources.document_state import transitions
+from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
-from resources.document_state.model import Presence
+from resources.document_state.model import LISTED, UNWANTED, Presence
 from resources.records.record import Write
+from sensors.discovered import Discovered
 from sensors.listing import Listings
-from sensors.plan import Discovered, Discovery
+from sensors.plan import Discovery
 
 
 class Died(BaseException):
@@ -44,6 +46,7 @@ class Pile:
         self.backend = backend
         self.artifacts = SqliteArtifactStore(folder / "artifacts.db")
         self.partitions = RecordedPartitions()
+        self.grace = timedelta()
 
     def put(self, *keys: str, text: str = "text") -> None:
         """Write files."""
@@ -68,7 +71,8 @@ class Pile:
 
     def discovery(self, stores=("s",), share=0.5) -> Discovery:
         """A discovery as a new process would make it."""
-        return Discovery(self.source, self.state, Listings(self.artifacts, self.backend), stores, share)
+        listings = Listings(self.artifacts, self.backend)
+        return Discovery(self.source, self.state, listings, stores, share, self.grace)
 
     async def run(self, clock=utc_now, **options) -> Discovered:
         """One discovery."""
@@ -90,15 +94,16 @@ class Pile:
         return await Listings(self.artifacts, self.backend).of(self.source).read(utc_now())
 
     async def check_snapshot(self) -> None:
-        """The rule: what is confirmed has every present record, with its version or none."""
+        """The rule: what is confirmed has every present record, with its version or none; any of what is unwanted."""
         entries = await self.snapshot()
         if entries is None:
             return
         docs = {doc.source_uri: doc async for doc in self.state.iter_statuses()}
-        assert entries.keys() >= {uri for uri, doc in docs.items() if doc.presence is Presence.PRESENT}
+        assert entries.keys() >= {uri for uri, doc in docs.items() if doc.presence in LISTED}
         for uri, version in entries.items():
-            assert version in {"", docs[uri].content_version}
-            assert not version or docs[uri].presence is Presence.PRESENT
+            doc = docs[uri]
+            assert not version or doc.presence in UNWANTED | {Presence.PRESENT}
+            assert doc.presence in UNWANTED or version in {"", doc.content_version}
 
     async def check_truth(self) -> None:
         """The records of present documents are what the folder has."""
@@ -130,10 +135,15 @@ class Pile:
         """A worker takes it."""
         await self.change(key, lambda doc: transitions.claimed(doc, "w", "run", utc_now(), extract=True))
 
+    async def delete_by_hand(self, key: str) -> None:
+        """A person has it deleted, and a worker does it."""
+        await self.change(key, lambda doc: removals.deletion_requested(doc, utc_now()))
+        await self.delete(key)
+
     async def delete(self, key: str) -> None:
         """A worker takes it out of every store."""
         await self.change(key, lambda doc: transitions.claimed(doc, "w", "run", utc_now(), extract=False))
-        await self.change(key, lambda doc: transitions.removed(doc, utc_now()))
+        await self.change(key, lambda doc: removals.removed(doc, (), utc_now()))
 
     async def what_is_known(self):
         """Each document's presence, status and content, without what differs from one run to another."""

@@ -14,8 +14,9 @@ from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
 from sensors import plan
+from sensors.discovered import Discovered, describe, total
 from sensors.listing import Listings
-from sensors.plan import Discovered, Discovery, describe, total
+from sensors.plan import Discovery
 
 
 class TestNews:

@@ -8,7 +8,7 @@ import pytest
 
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_source.local_source import LocalSource
-from resources.document_state import transitions
+from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.model import Presence
 from resources.records.memory_backend import MemoryBackend
@@ -355,7 +355,7 @@ class TestLost:
         """A record that is there and says that its document vanished is no present one: the file is back."""
         dear_pile.put("a.md")
         await dear_pile.run()
-        await dear_pile.change("a.md", lambda doc: transitions.vanished(doc, utc_now()))
+        await dear_pile.change("a.md", lambda doc: removals.vanished(doc, utc_now()))
         assert (await dear_pile.run()).n_unchanged == 1
         assert (await dear_pile.run(prefix=b"a.md")).changed == dear_pile.ids("a.md")
 
@@ -546,7 +546,7 @@ class TestLookedAtAgain:
         """An entry whose record is present no more goes, and is not looked at for ever."""
         pile.put("a.md", "b.md")
         await pile.run()
-        await pile.change("a.md", lambda doc: transitions.vanished(doc, utc_now()))
+        await pile.change("a.md", lambda doc: removals.vanished(doc, utc_now()))
         pile.remove("a.md")
         assert (await pile.run()).vanished == []
         assert list(await pile.snapshot()) == ["docs:b.md"]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 
-from resources.document_state import correcting, links, transitions
+from resources.document_state import correcting, links, removals, transitions
 from resources.document_state.model import Corrections, DocStatus, DocumentStoreLink
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
@@ -94,12 +94,12 @@ def build_failed(reason: Reason, due_in: tuple[str, ...] = ("s",)) -> DocStatus:
 
 def vanished(doc: DocStatus) -> DocStatus:
     """Gone from its source."""
-    return transitions.vanished(doc, NOW)
+    return removals.vanished(doc, NOW)
 
 
 def deleted(doc: DocStatus) -> DocStatus:
     """Gone from its source and every store."""
-    return transitions.removed(claimed(vanished(doc), extract=False), NOW)
+    return removals.removed(claimed(vanished(doc), extract=False), doc.links, NOW)
 
 
 def content_changed(doc: DocStatus, version: str = "v2", now: datetime = NOW) -> DocStatus:

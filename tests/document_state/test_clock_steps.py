@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from resources.document_state import transitions
+from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
@@ -88,7 +88,7 @@ class TestDueWork:
         doc = await change(state, doc, content_changed(doc, now=utc_now()))
         clock.step(-step)
         assert await self.is_due(state, doc)
-        doc = await change(state, doc, transitions.vanished(doc, utc_now()))
+        doc = await change(state, doc, removals.vanished(doc, utc_now()))
         clock.step(step)
         assert await self.is_due(state, doc)
         assert doc.presence is Presence.VANISHED

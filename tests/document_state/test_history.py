@@ -4,7 +4,7 @@ from datetime import UTC
 
 import msgspec
 
-from resources.document_state import transitions
+from resources.document_state import removals, transitions
 from resources.document_state.history import REMEMBERED, Part
 from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
@@ -41,7 +41,7 @@ def test_what_no_run_did_names_none() -> None:
     doc = built(doc, ingested(doc))
     changed = transitions.content_changed(doc, "v2", 20, ("s",), NOW + SECOND)
     assert _told(changed)[2:] == [("extraction", "", "PENDING"), ("store", "s", "Stale")]
-    gone = transitions.vanished(changed, NOW + SECOND)
+    gone = removals.vanished(changed, NOW + SECOND)
     assert _told(gone)[4:] == [("presence", "", "vanished")]
     assert {change.run_id for change in gone.history[2:]} == {""}
 

@@ -110,5 +110,5 @@ def test_filename_is_the_last_part_of_the_key():
 def test_words_of_the_model():
     """The words in stored records are the design's."""
     assert [s.value for s in Status] == ["PENDING", "IN_PROGRESS", "COMPLETED", "FAILED", "SKIPPED"]
-    assert [p.value for p in Presence] == ["present", "vanished", "deleting", "deleted"]
+    assert [p.value for p in Presence] == ["present", "missing", "vanished", "deleting", "deleted", "erased"]
     assert [s.value for s in LinkState] == ["Ingested", "Stale", "Failed"]

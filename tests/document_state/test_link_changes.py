@@ -5,7 +5,7 @@ import logging
 import msgspec
 import pytest
 
-from resources.document_state import links, transitions
+from resources.document_state import links, removals, transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.link_changes import link_changes
 from resources.document_state.model import LinkState
@@ -54,7 +54,7 @@ async def test_a_refused_write_is_not_told(state, caplog) -> None:
     caplog.set_level(logging.INFO, LOGGER)
     doc = complete()
     [stored] = await state.set_many([(doc, None)])
-    [winner] = await state.set_many([(transitions.vanished(stored, NOW), stored)])
+    [winner] = await state.set_many([(removals.vanished(stored, NOW), stored)])
     caplog.clear()
     stale = msgspec.structs.replace(stored, links={"s": links.mark_stale(stored.links["s"])})
     assert await state.set_many([(stale, stored)]) == [None]

@@ -7,9 +7,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from resources.document_state import store_transitions, transitions
+from resources.document_state import removals, store_transitions, transitions
 from resources.document_state.label import label_of, read_label
-from resources.document_state.model import DocStatus, LinkState, Presence, Status
+from resources.document_state.model import GONE, LISTED, UNWANTED, DocStatus, LinkState, Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Action, Mode, action_for, is_taken_up
 from resources.document_state.transitions import check_transition, due_at
@@ -45,24 +45,50 @@ class DocumentMachine(RuleBasedStateMachine):
             self.doc.claim and self.doc.presence is Presence.PRESENT and self.doc.extraction.status is Status.COMPLETED
         )
     )
-    is_removing = precondition(lambda self: self.doc.claim and self.doc.presence is not Presence.PRESENT)
+    is_removing = precondition(
+        lambda self: self.doc.claim and self.doc.presence in (Presence.VANISHED, Presence.DELETING)
+    )
+    is_wanted = precondition(lambda self: self.doc.claim is None and self.doc.presence not in UNWANTED)
 
     @rule(seconds=st.integers(0, 100_000))
     def time_passes(self, seconds):
         """Nothing happens."""
         self.now += timedelta(seconds=seconds)
 
-    @is_free
+    @is_wanted
     @rule(version=st.sampled_from(["v1", "v2", "v3"]), due_in=subsets)
     def content_changes(self, version, due_in):
         """Its source has other content, or has it again."""
         self.becomes(transitions.content_changed(self.doc, version, 2, due_in, self.now))
 
-    @precondition(lambda self: self.doc.claim is None and self.doc.presence is Presence.PRESENT)
+    @precondition(lambda self: self.doc.claim is None and self.doc.presence in LISTED)
     @rule()
     def vanishes(self):
-        """Its source no longer has it."""
-        self.becomes(transitions.vanished(self.doc, self.now))
+        """Its source no longer has it, and no grace is left."""
+        self.becomes(removals.vanished(self.doc, self.now))
+
+    @precondition(lambda self: self.doc.claim is None and self.doc.presence is Presence.PRESENT)
+    @rule(then=st.booleans())
+    def is_missing(self, then):
+        """A listing lacks it; sometimes it is there again as it was, and nothing has happened."""
+        before = self.doc
+        self.becomes(removals.missing(self.doc, self.now))
+        if then:
+            self.becomes(removals.reappeared(self.doc, self.now))
+            told = {"updated_at": self.doc.updated_at, "history": self.doc.history}
+            assert self.doc == msgspec.structs.replace(before, **told)
+
+    @is_free
+    @rule()
+    def is_to_be_deleted(self):
+        """A person wants it gone."""
+        self.becomes(removals.deletion_requested(self.doc, self.now))
+
+    @precondition(lambda self: self.doc.presence is Presence.ERASED)
+    @rule(due_in=subsets)
+    def is_restored(self, due_in):
+        """A person wants it back."""
+        self.becomes(removals.restored(self.doc, due_in, self.now))
 
     @is_free
     @rule(force=st.booleans(), configured=subsets, asked=subsets)
@@ -130,16 +156,20 @@ class DocumentMachine(RuleBasedStateMachine):
         self.becomes(transitions.built(self.doc, links, self.now, POLICY))
 
     @is_removing
-    @rule()
-    def is_removed(self):
-        """No store has it any more."""
-        self.becomes(transitions.removed(self.doc, self.now))
+    @rule(configured=subsets)
+    def is_removed(self, configured):
+        """No store that is configured has it any more."""
+        left = self.doc.links.keys() - set(configured)
+        self.becomes(removals.removed(self.doc, configured, self.now))
+        assert self.doc.links.keys() == left
 
     @is_removing
-    @rule()
-    def cannot_be_removed(self):
-        """A store refuses to let it go."""
-        self.becomes(transitions.removal_failed(self.doc, self.now, POLICY))
+    @rule(gone_from=subsets, refused=subsets, reason=reasons)
+    def cannot_be_removed(self, gone_from, refused, reason):
+        """A store refuses to let it go; others have."""
+        failures = dict.fromkeys(refused, (reason, "detail"))
+        self.becomes(removals.removal_failed(self.doc, gone_from, failures, self.now, POLICY))
+        assert all(self.doc.links[store].state is LinkState.FAILED for store in refused)
 
     @is_free
     @rule()
@@ -231,9 +261,9 @@ class DocumentMachine(RuleBasedStateMachine):
     def what_is_owed_is_due(self):
         """Whatever is pending and free is due by now, so no document can be forgotten."""
         doc = self.doc
-        if doc.claim is not None or doc.presence is Presence.DELETED:
-            return
-        if doc.presence is not Presence.PRESENT:
+        if doc.claim is not None or doc.presence in GONE or doc.presence is Presence.MISSING:
+            assert due_at(doc) is None
+        elif doc.presence is not Presence.PRESENT:
             assert due_at(doc) is not None
         elif Status.PENDING in (doc.extraction.status, doc.build.status) and doc.extraction.status is not Status.FAILED:
             assert due_at(doc) <= self.now
@@ -253,10 +283,18 @@ class DocumentMachine(RuleBasedStateMachine):
             assert (phase.reason is not None) is (phase.status in (Status.FAILED, Status.SKIPPED))
 
     @invariant()
-    def deleted_holds_nothing(self):
-        """A deleted document is in no store and no hand."""
-        if self.doc.presence is Presence.DELETED:
-            assert (self.doc.links, self.doc.artifact, self.doc.claim) == ({}, "", None)
+    def what_is_gone_holds_nothing(self):
+        """Of a document that is gone nothing is left that was read in it, and no worker touches it."""
+        doc = self.doc
+        if doc.presence in GONE:
+            assert (doc.artifact, doc.title, doc.warnings, doc.content_version, doc.claim) == ("", "", (), "", None)
+            assert action_for(doc, force=True) is None
+            assert not any(is_taken_up(doc, mode, self.now + A_LONG_TIME) for mode in Mode)
+
+    @invariant()
+    def missing_since_is_of_what_is_missing(self):
+        """A document has a time since when it is missing exactly while it is."""
+        assert (self.doc.missing_since is not None) is (self.doc.presence is Presence.MISSING)
 
     @invariant()
     def tokens_grow(self):

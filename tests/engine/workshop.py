@@ -27,8 +27,9 @@ from resources.extractor.none_extractor import NoneExtractor
 from resources.records.backend import RecordBackend
 from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import Store
+from sensors.discovered import Discovered
 from sensors.listing import Listings
-from sensors.plan import Discovered, Discovery
+from sensors.plan import Discovery
 
 POLICY = RetryPolicy(max_attempts=3, first_pause=timedelta(hours=1))
 EMBEDDER = HashEmbedder()

@@ -220,6 +220,18 @@ class StoreContract(ABC):
         assert [result.n_removed for result in store.remove([Removal("a", 1)])] == [0]
         assert not store.remove([Removal("a", 1)])[0].fenced
 
+    def test_remaining_is_what_is_left(self, store):
+        """What stands in the store is left of a document, and after its removal nothing, whatever the embedder."""
+        assert store.remaining(["a"]) == set()
+        store.write([build("a", ["one"]), build("b", ["two"]), build("empty", [])])
+        other = self.reopened(store, EmbedderStamp("other", "9", 64))
+        for asked in (store, other):
+            assert asked.remaining(["a", "b", "empty", "never"]) == {"a", "b", "empty"}
+        assert store.remaining([]) == set()
+        store.remove([Removal("a", 2)])
+        for asked in (store, other):
+            assert asked.remaining(["a", "b"]) == {"b"}
+
     def test_search_stays_inside_its_tenant(self, store):
         """A tenant never finds another's chunks, whatever they are about."""
         store.write([build("a", ["one"], org_id="x"), build("b", ["one"], org_id="y")])

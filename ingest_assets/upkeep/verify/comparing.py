@@ -7,7 +7,7 @@ import msgspec
 from ingest_assets.engine.building import document_build
 from ingest_assets.upkeep.verify.difference import ARTIFACT, RECORD, Difference, What
 from resources.artifact_store.artifact import Artifact, artifact_hash
-from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Presence, Status
+from resources.document_state.model import GONE, DocStatus, DocumentStoreLink, LinkState, Presence, Status
 from resources.document_state.stored_record import RecordFault, StoredRecord
 from resources.document_state.transitions import IMPORTED_PART
 from resources.store.content import expected_content
@@ -92,9 +92,9 @@ def _of_store(doc: DocStatus, slug: str, held: Held) -> list[Difference]:
     elif content is not None and content.fencing_token > doc.token:
         said = f"token {content.fencing_token} is ahead of the record's {doc.token}"
         found.append(Difference(doc.document_id, slug, What.ROWS_DAMAGED, said))
-    if doc.presence is Presence.DELETED or (link is None and slug not in doc.due_in):
+    if doc.presence in GONE or (link is None and slug not in doc.due_in):
         if content is not None:
-            why = f"it is {doc.presence}" if doc.presence is Presence.DELETED else "its record names no such store"
+            why = f"it is {doc.presence}" if doc.presence in GONE else "its record names no such store"
             return [Difference(doc.document_id, slug, What.NOT_WANTED, why)]
         return []
     if doc.presence is not Presence.PRESENT or link is None or not says_it_is_held(link):

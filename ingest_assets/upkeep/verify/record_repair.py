@@ -14,7 +14,7 @@ from resources.document_source.document_source import DocumentSource, SourceObje
 from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.label import read_label
 from resources.document_state.mending import in_line
-from resources.document_state.model import DocStatus, Presence
+from resources.document_state.model import GONE, UNWANTED, DocStatus, Presence
 from resources.document_state.stored_record import StoredRecord
 from resources.store.store import Removal, Store
 
@@ -94,7 +94,10 @@ class RecordRepair:
     async def _make_again(
         self, page: Examined, objects: Mapping[str, tuple[DocumentSource, SourceObject]], now: datetime, result: Mended
     ) -> None:
-        made, problems = await self._rebuilder.records(objects, page.contents, now)
+        unwanted = [key for key in objects if _was_unwanted(page.records.get(key))]
+        result.problems |= dict.fromkeys(unwanted, "Somebody had it deleted, so its record is not made again.")
+        wanted = {key: found for key, found in objects.items() if key not in unwanted}
+        made, problems = await self._rebuilder.records(wanted, page.contents, now)
         result.problems |= problems
         changes = [(page.records.get(key) or StoredRecord(key, None, None), doc) for key, doc in made.items()]
         for (seen, _), written in zip(changes, await self._state.replace_faulty(changes), strict=True):
@@ -140,7 +143,7 @@ class RecordRepair:
             doc = stored.doc
             if doc is None or doc.claim is not None:
                 continue
-            if doc.presence is Presence.DELETED:
+            if doc.presence in GONE:
                 await self._remove_unwanted(page, doc)
                 changes.append((stored, in_line(doc, now, {}, {})))
                 continue
@@ -166,3 +169,11 @@ class RecordRepair:
             if (content := contents.get(doc.document_id)) is not None:
                 token = max(doc.token, content.fencing_token)
                 await asyncio.to_thread(self._stores[slug].remove, [Removal(doc.document_id, token)])
+
+
+def _was_unwanted(stored: StoredRecord | None) -> bool:
+    """Whether a record that cannot be read was of a document that a person had deleted, by its label."""
+    try:
+        return stored is not None and read_label(stored.label).presence in UNWANTED
+    except (msgspec.MsgspecError, TypeError):
+        return False

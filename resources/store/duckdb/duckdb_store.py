@@ -102,6 +102,14 @@ class DuckDBStore(Store):
                 _apply_removals(session, to_apply)
         return results
 
+    def remaining(self, document_ids: Sequence[str]) -> set[str]:
+        """See `Store.remaining`."""
+        with self._file.reading() as session:
+            if session is None:
+                return set()
+            self._check_version(session)
+            return {row[0] for row in session.rows(queries.SELECT_REMAINING, _ids(document_ids))}
+
     def search(
         self,
         vector: Vectors,

@@ -120,6 +120,14 @@ SELECT_HELD_ENTRIES = """
 SELECT document_id, entry_id FROM entries WHERE document_id IN (SELECT unnest($document_ids))
 """
 
+# The documents of which any row is left, in whichever table.
+SELECT_REMAINING = """
+WITH given AS (SELECT unnest($document_ids) AS document_id)
+SELECT document_id FROM documents SEMI JOIN given USING (document_id)
+UNION SELECT document_id FROM chunks SEMI JOIN given USING (document_id)
+UNION SELECT document_id FROM entries SEMI JOIN given USING (document_id)
+"""
+
 # Put rows in, by name, so that the order of columns does not matter.
 INSERT_DOCUMENTS = "INSERT INTO documents BY NAME SELECT * FROM given_documents"
 INSERT_REMOVED = "INSERT INTO removed_documents BY NAME SELECT * FROM given_removed"

@@ -40,6 +40,11 @@ class Held:
         """The token of the newest claim that has written or removed the document; 0: none has."""
         return self.head.fencing_token if self.head is not None else 0
 
+    def is_left(self) -> bool:
+        """Whether there is more of it than the mark of its removal."""
+        stands = self.head is not None and not self.head.removed
+        return stands or bool(self.strangers) or self.counts.total() > 0
+
     def is_whole(self) -> bool:
         """Whether the rows are there that the head speaks of. Somebody may have taken some away."""
         return self.head is None or (self.counts["chunk"], self.counts["entry"]) == (

@@ -108,6 +108,14 @@ class OpenSearchStore(Store):
 
         return self._settled(list(asked), lambda _: True, plan)
 
+    def remaining(self, document_ids: Sequence[str]) -> set[str]:
+        """See `Store.remaining`."""
+        if not document_ids or self._index.meta() is None:
+            return set()
+        self._index.refresh()  # rows are read as searches see them
+        held = read_held(self._index, document_ids, self.stamp)
+        return {document_id for document_id, document in held.items() if document.is_left()}
+
     def search(
         self,
         vector: Vectors,

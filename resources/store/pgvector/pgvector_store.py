@@ -103,6 +103,14 @@ class PgvectorStore(Store):
                 _apply_removals(session, to_apply)
         return results
 
+    def remaining(self, document_ids: Sequence[str]) -> set[str]:
+        """See `Store.remaining`."""
+        with self._database.reading() as session:
+            if session is None:
+                return set()
+            recorded_embedder(self.slug, session)
+            return {row[0] for row in session.rows(queries.SELECT_REMAINING, _ids(document_ids))}
+
     def search(
         self,
         vector: Vectors,

@@ -192,6 +192,13 @@ FROM {chunks} WHERE document_id = ANY(%(document_ids)s)
 # The entry ids held of some documents; an entry's id is made from all it says.
 SELECT_HELD_ENTRIES = "SELECT document_id, entry_id FROM {entries} WHERE document_id = ANY(%(document_ids)s)"
 
+# The documents of which any row is left, in whichever table; fences are no part of them.
+SELECT_REMAINING = """
+SELECT document_id FROM {documents} WHERE document_id = ANY(%(document_ids)s)
+UNION SELECT document_id FROM {chunks} WHERE document_id = ANY(%(document_ids)s)
+UNION SELECT document_id FROM {entries} WHERE document_id = ANY(%(document_ids)s)
+"""
+
 # Put whole rows in.
 COPY_CHUNKS = """
 COPY {chunks} (document_id, chunk_id, org_id, source, ordinal, start_char, end_char, headings, page, last_page, sheet,

@@ -1,0 +1,121 @@
+"""The way out for a group of claimed documents: out of every store, proven by a read, then published.
+
+Of what a person had deleted the artifacts go as well, between the stores and the record: wherever the process dies, the
+record still says that the document is to be removed, and each step repeated changes nothing.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from ingest_assets.engine.building import BuildStage, Built
+from ingest_assets.engine.document_report import DocumentReport, report_of
+from ingest_assets.engine.outrunning import touch_store
+from resources.artifact_store.artifact_store import ArtifactStore
+from resources.document_state import removals, transitions
+from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.document_state.ingest_jobs import Outcome
+from resources.document_state.model import DocStatus, Presence
+from resources.document_state.retry_policy import RetryPolicy
+from resources.document_state.workers import Worker
+
+
+class _Leaving(msgspec.Struct):
+    """A document on its way out: its record, and by store what became of it there."""
+
+    doc: DocStatus
+    outcomes: dict[str, Built] = {}
+
+    @property
+    def gone_from(self) -> list[str]:
+        """Stores that hold nothing of it any more."""
+        return [slug for slug, built in self.outcomes.items() if built.reason is None and not built.fenced]
+
+    @property
+    def failures(self) -> dict[str, Built]:
+        """Stores that could not be rid of it."""
+        return {slug: built for slug, built in self.outcomes.items() if built.reason is not None}
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it is out of every store that is configured."""
+        return len(self.gone_from) == len(self.outcomes)
+
+
+class RemovalStage:
+    """Removes claimed documents and publishes it."""
+
+    def __init__(
+        self,
+        state: DocumentStateStore,
+        artifacts: ArtifactStore,
+        builds: Mapping[str, BuildStage],
+        policy: RetryPolicy,
+        worker: Worker,
+    ) -> None:
+        self._state = state
+        self._artifacts = artifacts
+        self._builds = builds
+        self._policy = policy
+        self._worker = worker
+
+    async def remove(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
+        """Take documents out of every store they may be in; a report each."""
+        await self._worker.ensure_alive()
+        leaving = {doc.document_id: _Leaving(doc) for doc in docs}
+        taken: list[DocStatus] = []
+        for slug, stage in self._builds.items():
+            await self._remove_from(slug, stage, leaving, taken)
+        await self._purge([one.doc for one in leaving.values() if one.is_out])
+        now = utc_now()
+        stored = await self._state.set_many([(self._next(one, now), one.doc) for one in leaving.values()])
+        reports = [self._report(doc, Outcome.BUSY) for doc in taken]
+        return reports + [
+            self._report_of(one, published) for one, published in zip(leaving.values(), stored, strict=True)
+        ]
+
+    async def _remove_from(
+        self, slug: str, stage: BuildStage, leaving: dict[str, _Leaving], taken: list[DocStatus]
+    ) -> None:
+        # A worker that died between store and link left a document in a store it is due in and has no link to.
+        held = [one.doc for one in leaving.values() if slug in one.doc.links or slug in one.doc.due_in]
+        if not held:
+            return
+        touched = await touch_store(self._state, self._worker, held, stage.remove, stage.remove)
+        for document_id, doc in touched.renewed.items():
+            leaving[document_id].doc = doc
+        for document_id, outcome in touched.outcomes.items():
+            leaving[document_id].outcomes[slug] = outcome
+        taken += [leaving.pop(document_id).doc for document_id in touched.taken]
+
+    async def _purge(self, docs: Sequence[DocStatus]) -> None:
+        """Remove every artifact of the documents that a person had deleted."""
+        deleted = [doc.document_id for doc in docs if doc.presence is Presence.DELETING]
+        if deleted:
+            await self._worker.ensure_alive()
+            await asyncio.to_thread(self._artifacts.remove_documents, deleted)
+
+    def _next(self, one: _Leaving, now: datetime) -> DocStatus:
+        if one.is_out:
+            return removals.removed(one.doc, one.gone_from, now)
+        failures = {slug: (built.reason, built.error) for slug, built in one.failures.items() if built.reason}
+        if not failures:
+            return transitions.released(one.doc, now)
+        return removals.removal_failed(one.doc, one.gone_from, failures, now, self._policy)
+
+    def _report_of(self, one: _Leaving, published: DocStatus | None) -> DocumentReport:
+        if published is None:
+            return self._report(one.doc, Outcome.BUSY)
+        if one.is_out:
+            return self._report(published, Outcome.REMOVED)
+        if not one.failures:
+            return self._report(published, Outcome.PENDING)
+        failed = next(iter(one.failures.values()))
+        report = self._report(published, Outcome.FAILED)
+        result = msgspec.structs.replace(report.result, reason=failed.reason, error=failed.error)
+        return msgspec.structs.replace(report, result=result)
+
+    def _report(self, doc: DocStatus, outcome: Outcome) -> DocumentReport:
+        return report_of(doc, outcome, self._worker.run_id)
