@@ -6,7 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
-from ingest_assets.cli import chunks, deleting, explain, following, inspect, serve, spending, state, stores, work
+from ingest_assets.cli import (
+    chunks,
+    deleting,
+    explain,
+    following,
+    garbage,
+    inspect,
+    serve,
+    spending,
+    state,
+    stores,
+    work,
+)
 from ingest_assets.cli import verify as verifying
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit
@@ -129,6 +141,19 @@ def delete(
 def restore(documents: Documents, as_json: AsJson = False) -> None:
     """Bring back documents that were deleted: they are read from their source again."""
     finish(lambda: deleting.restore(Components(load_settings()), documents, as_json=as_json))
+
+
+@app.command()
+def gc(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what nobody refers to now.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for workers that may need something yet.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove artifacts that no document refers to.
+
+    Exit code: 0 done, 1 workers have to finish first, or it was refused; nothing was removed then.
+    """
+    finish(_with_components(lambda parts: garbage.gc(parts, dry_run=dry_run, wait=wait, as_json=as_json)))
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """What artifacts are called: `<document's tag>.<generation>.<hash of the bytes>`.
 
 The tag finds a document's artifacts where names are all there is to search by. The generation keeps a name from being
-given twice: what nobody refers to once its generation is closed, nobody ever will (docs/decisions/0010). A hash alone
+given twice: what nobody refers to once its generation is closed, nobody ever will (docs/decisions/0015). A hash alone
 is a name given before there were generations, and belongs to the first one.
 """
 

@@ -1,0 +1,28 @@
+"""The command that frees room: gc."""
+
+from ingest_assets.cli.output import Exit, complain, counter, print_json, progress, say
+from ingest_assets.components import Components
+from ingest_assets.requests.collecting import Collecting
+from resources.document_state.take_up import Mode
+
+
+async def gc(components: Components, *, dry_run: bool, wait: bool, as_json: bool) -> int:
+    """See `ingest gc`."""
+    with progress(quiet=as_json) as watcher, counter("Artifacts", quiet=as_json) as advance:
+        done = await Collecting(components, Mode.INCREMENTAL, watcher).collect(advance, dry_run=dry_run, wait=wait)
+    if as_json:
+        print_json(done)
+    elif done.refused:
+        complain(
+            "No document refers to any artifact: they are another state's, most likely. Nothing was removed. If nobody "
+            "needs them, remove the artifact store itself."
+        )
+    elif done.n_workers:
+        complain(
+            f"{done.n_workers} workers are at documents they held when this began, and may refer to any artifact yet. "
+            "Nothing was removed: run `ingest gc` again when they are done, or with --wait."
+        )
+    else:
+        verb = "would be removed" if dry_run else "were removed"
+        say(f"{done.n_artifacts:,} artifacts ({done.n_bytes:,} bytes) {verb}; {done.n_kept:,} stay.")
+    return Exit.FAILED if done.refused or done.n_workers else Exit.DONE
