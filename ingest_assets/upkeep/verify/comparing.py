@@ -15,10 +15,14 @@ from resources.store.store import HeldContent
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What a store holds of one document (None: nothing), and whether that is exactly what the artifact says."""
+    """What a store holds of one document (None: nothing), and whether that is exactly what the artifact says.
+
+    `is_comparable`: there is an artifact to compare it with.
+    """
 
     content: HeldContent | None
     is_right: bool
+    is_comparable: bool
 
 
 def compare(
@@ -49,7 +53,7 @@ def held_of(doc: DocStatus, artifact: Artifact | None, content: HeldContent | No
         and not content.faults
         and content.content_hash == expected_content(document_build(doc, artifact, {}))
     )
-    return Held(content, is_right)
+    return Held(content, is_right, artifact is not None)
 
 
 def artifact_fields(artifact: Artifact) -> dict[str, object]:
@@ -111,7 +115,7 @@ def _of_link(doc: DocStatus, slug: str, link: DocumentStoreLink, held: Held) -> 
     content = held.content
     if content is None:
         return [Difference(doc.document_id, slug, What.NOT_HELD)]
-    if link.parts.get("content") == doc.artifact_hash and doc.artifact_hash:
+    if held.is_comparable and link.parts.get("content") == doc.artifact_hash:
         if not held.is_right:
             return [Difference(doc.document_id, slug, What.CONTENT_DIFFERS, "from what was extracted")]
         if link.chunkset_hash != doc.chunkset_hash:

@@ -114,12 +114,13 @@ class Verification:
     def _repair(self, looked: Differences, *, may_extract: bool) -> dict[str, str]:
         mended, owed = asyncio.run(self._mend_records(looked.found, may_extract=may_extract))
         left = asyncio.run(self._examiner.some(ids_of(looked.found)))
+        # A run that is to write these would extract them first.
+        lost = ids_of([difference for difference in left.found if difference.what is What.ARTIFACT_LOST])
         for slug in self._stores:
-            ids = list(dict.fromkeys([*left.of(*_IN_STORES).get(slug, ()), *owed.get(slug, ())]))
-            self._do(ids, Asked(Kind.REWRITE, (slug,)))
+            ids = dict.fromkeys([*left.of(*_IN_STORES).get(slug, ()), *owed.get(slug, ())])
+            self._do([key for key in ids if key not in lost], Asked(Kind.REWRITE, (slug,)))
         if may_extract:
-            lost = [difference for difference in left.found if difference.what is What.ARTIFACT_LOST]
-            self._do(ids_of(lost), Asked(Kind.REWRITE))
+            self._do(lost, Asked(Kind.REWRITE))
         if self._instance is not None:
             self._mend_partitions(self._instance, ids_of(looked.found))
         return mended.problems
