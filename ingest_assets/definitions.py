@@ -9,12 +9,11 @@ from ingest_assets.assets import build_document_assets, build_source_assets
 from ingest_assets.checks import build_checks
 from ingest_assets.jobs import (
     build_check_job,
-    build_check_schedule,
+    build_gc_job,
     build_ingest_job,
     build_mark_job,
-    build_mark_schedule,
+    build_schedules,
     build_verify_job,
-    build_verify_schedule,
 )
 from ingest_assets.settings import Settings, load_settings
 from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
@@ -26,13 +25,13 @@ from sensors.interrupted_runs import build_interrupted_runs_sensor
 def build_definitions(settings: Settings, on_progress: Callable[[int], None] = lambda _: None) -> dg.Definitions:
     """Everything, from the settings alone: nothing is opened, listed or written here."""
     ingest_job, check_job, mark_job = build_ingest_job(settings), build_check_job(settings), build_mark_job(settings)
-    verify_job = build_verify_job(settings)
+    verify_job, gc_job = build_verify_job(settings), build_gc_job(settings)
     interval = settings.discovery.interval_seconds
     return dg.Definitions(
         assets=[*build_source_assets(settings), build_document_assets(settings, on_progress)],
         asset_checks=build_checks(settings),
-        jobs=[ingest_job, check_job, mark_job, verify_job],
-        schedules=[build_check_schedule(check_job), build_mark_schedule(mark_job), build_verify_schedule(verify_job)],
+        jobs=[ingest_job, check_job, mark_job, verify_job, gc_job],
+        schedules=build_schedules(check_job, mark_job, verify_job, gc_job),
         sensors=[
             *(
                 build_discovery_sensor(

@@ -9,15 +9,19 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
 from ingest_assets.partitions import documents
+from ingest_assets.runs.recovery import recover
 from ingest_assets.settings import Settings
+from ingest_assets.upkeep.collecting import Collected, collect
 from ingest_assets.upkeep.marking import Marked, mark
 from ingest_assets.upkeep.verify.difference import Differences
 from ingest_assets.upkeep.verify.verification import Verification
-from resources.dagster_resources import DocumentStateStoreResource
+from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
+from resources.document_state.workers import WorkerWatch
 
 INGEST = "ingest_documents"
 CHECK = "check_documents"
 MARK = "mark_stale"
+GC = "gc"
 VERIFY = "verify"
 _EXAMPLES = 50
 
@@ -119,6 +123,49 @@ def build_verify_schedule(verify_job: dg.JobDefinition) -> dg.ScheduleDefinition
     )
 
 
+def build_gc_job(settings: Settings) -> dg.JobDefinition:
+    """Removes artifacts that no document refers to; `ingest gc` does the same."""
+
+    @dg.op(name="collect", description="Goes through records and artifacts; waits for nobody, the next run goes on.")
+    def collect_artifacts(
+        context: dg.OpExecutionContext, document_state: DocumentStateStoreResource, artifacts: ArtifactStoreResource
+    ) -> None:
+        components = Components(settings, document_state.open(), artifacts.open())
+        done = asyncio.run(_collect(components, context.instance))
+        context.log.info("Removed %d artifacts, %d bytes; %d stay.", done.n_artifacts, done.n_bytes, done.n_kept)
+        if done.n_workers:
+            context.log.info("%d workers have to finish first; the next run goes on.", done.n_workers)
+        if done.refused:
+            raise dg.Failure("No document refers to any artifact: another state's? Nothing was removed.")
+
+    @dg.job(
+        name=GC,
+        executor_def=dg.in_process_executor,
+        description="Removes artifacts that no document refers to, safely while others work.",
+    )
+    def gc() -> None:
+        collect_artifacts()
+
+    return gc
+
+
+async def _collect(components: Components, instance: dg.DagsterInstance) -> Collected:
+    async with components:
+        watch = WorkerWatch(components.backend, components.settings.lease)
+        await recover(components, instance, watch)
+        return await collect(components.state, components.artifacts, components.backend, lambda _: None)
+
+
+def build_gc_schedule(gc_job: dg.JobDefinition) -> dg.ScheduleDefinition:
+    """Collecting once a day, when somebody turns it on."""
+    return dg.ScheduleDefinition(
+        name=f"{GC}_daily",
+        job=gc_job,
+        cron_schedule="0 2 * * *",
+        description="Removes artifacts that no document refers to, every day at two. Off until you turn it on.",
+    )
+
+
 def build_check_schedule(check_job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
     """The checks once a day, when somebody turns it on: they read every record and every store."""
     return dg.ScheduleDefinition(
@@ -127,3 +174,18 @@ def build_check_schedule(check_job: UnresolvedAssetJobDefinition) -> dg.Schedule
         cron_schedule="0 5 * * *",
         description="All checks, every day at five. Off until you turn it on: it reads every record and every store.",
     )
+
+
+def build_schedules(
+    check_job: UnresolvedAssetJobDefinition,
+    mark_job: dg.JobDefinition,
+    verify_job: dg.JobDefinition,
+    gc_job: dg.JobDefinition,
+) -> list[dg.ScheduleDefinition]:
+    """Every schedule; each is off until somebody turns it on."""
+    return [
+        build_check_schedule(check_job),
+        build_mark_schedule(mark_job),
+        build_verify_schedule(verify_job),
+        build_gc_schedule(gc_job),
+    ]

@@ -72,6 +72,7 @@ def test_sensors_are_on_and_the_schedules_are_off(project):
         "check_documents_daily",
         "mark_stale_daily",
         "verify_weekly",
+        "gc_daily",
     }
     assert all(s.default_status is dg.DefaultScheduleStatus.STOPPED for s in repository.schedule_defs)
 
