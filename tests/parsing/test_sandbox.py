@@ -117,3 +117,17 @@ def test_a_warning_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptu
     (warning,) = [text for record in caplog.records if "cannot take away" in (text := record.getMessage())]
     assert "(Landlock)" in warning
     assert "(seccomp)" not in warning
+
+
+def test_status_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ingest status` names what this machine cannot take away, for people and for programs."""
+    from ingest_assets.cli import inspect
+    from ingest_assets.settings import Settings
+
+    said: list[str] = []
+    monkeypatch.setattr(inspect, "say", said.append)
+    monkeypatch.setattr(sandbox, "missing", lambda: ("files (Landlock)",))
+    counts = inspect._Counts([])
+    inspect._print_status(counts, Settings())
+    assert "This machine cannot take away from parsers: files (Landlock). See docs/security.md." in said
+    assert counts.fields()["parsers_not_confined"] == ["files (Landlock)"]
