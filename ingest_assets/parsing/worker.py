@@ -210,7 +210,7 @@ class Worker:
             return False
         return True
 
-    def _become_ready(self, body: bytes) -> None:
+    def _become_ready(self, body: bytearray) -> None:
         try:
             lost = frames.decode_ready(body).missing
         except ValueError as error:
@@ -219,7 +219,7 @@ class Worker:
         if lost:
             _tell_what_is_missing(lost)
 
-    def _next_body(self) -> bytes | None:
+    def _next_body(self) -> bytearray | None:
         if len(self._received) < PREFIX.size:
             return None
         length, resident_kib = PREFIX.unpack_from(self._received)
@@ -228,8 +228,12 @@ class Worker:
         end = PREFIX.size + length
         if len(self._received) < end:
             return None
-        body = bytes(memoryview(self._received)[PREFIX.size : end])
-        del self._received[:end]
+        if len(self._received) == end:
+            body, self._received = self._received, bytearray()
+            del body[: PREFIX.size]  # moves nothing: a bytearray begins where it is told to
+        else:
+            body = self._received[PREFIX.size : end]
+            del self._received[:end]
         # One that has been big keeps its heap; what it does next would be refused memory it has a right to.
         self.retiring = self.retiring or resident_kib * 1024 > self._limits.memory_bytes // 4
         return body
@@ -246,7 +250,7 @@ def _widen(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
-def _decoded(body: bytes) -> Outcome:
+def _decoded(body: bytearray) -> Outcome:
     try:
         outcome = frames.decode_outcome(body)
     except ValueError as error:
