@@ -144,7 +144,12 @@ async def _ingest(
     components.extractor.check()
     async with components:
         reporter = DagsterReporter(
-            context.instance, context.run, components.jobs, await _open_job(components, config), on_progress
+            context.instance,
+            context.run,
+            components.jobs,
+            await _open_job(components, config),
+            config.job_page,
+            on_progress,
         )
         await refuse_unfinished(components.backend)
         await components.register_stores()

@@ -18,8 +18,9 @@ from resources.artifact_store.paid_results.paid_result_journal import PaidResult
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource
 from resources.document_source.source_registry import SourceRegistry
+from resources.document_state.accepted_jobs import AcceptedJobs
 from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore, utc_now
-from resources.document_state.ingest_jobs import IngestJobs
+from resources.document_state.job_records import IngestJobs
 from resources.document_state.spend_ledger import SpendLedger
 from resources.document_state.store_registry import StoreRegistry
 from resources.extractor.extractor import Extractor
@@ -71,6 +72,11 @@ class Components:
     def jobs(self) -> IngestJobs:
         """The requests."""
         return IngestJobs(self.backend)
+
+    @cached_property
+    def accepted_jobs(self) -> AcceptedJobs:
+        """The requests that another process is to do."""
+        return AcceptedJobs(self.jobs)
 
     @cached_property
     def source_registry(self) -> SourceRegistry:

@@ -1,5 +1,6 @@
 """The application: its routes behind the gate."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from ingest_assets.api import documents, health, metrics, problems, reference, stores
+from ingest_assets.api import documents, health, jobs, metrics, problems, reference, stores
+from ingest_assets.api.launching import Launcher
 from ingest_assets.api.read_model.open_index import opened_index
 from ingest_assets.api.security import Gate, Rules
 from ingest_assets.api.services import Services
@@ -29,11 +31,14 @@ def build_app(settings: Settings, rules: Rules) -> FastAPI:
     async def opened(app: FastAPI) -> AsyncIterator[None]:
         async with Components(settings) as components, opened_index(components.backend, settings.api) as index:
             await components.configured()  # opens what takes long to open before somebody waits for it
-            app.state.services = Services(settings, components, index)
+            launcher = Launcher(settings, components)
+            app.state.services = Services(settings, components, index, launcher)
+            watching = asyncio.create_task(launcher.watch())
             yield
+            watching.cancel()
 
     app = FastAPI(title="ingest-assets", version=VERSION, lifespan=opened, docs_url=None, redoc_url=None)
-    for router in (health.router, documents.router, stores.router, metrics.router, reference.router):
+    for router in (health.router, documents.router, stores.router, jobs.router, metrics.router, reference.router):
         app.include_router(router)
     problems.add_handlers(app)
     app.openapi = lambda: _document_of(app)  # type: ignore[method-assign]

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ingest_assets.api.problems import no_such_document
+from ingest_assets.api.document_shapes import etag_of
+from ingest_assets.api.problems import Problem, no_such_document
 from ingest_assets.api.read_model.document_index import LabelFilter
 from ingest_assets.api.services import Services
 from ingest_assets.api.shapes import Shape
@@ -45,6 +46,24 @@ async def document_of(services: Services, caller: Caller, document_id: str) -> D
     if doc is None or doc.org_id != caller.org_id:
         raise no_such_document(document_id[:LONGEST_ID])
     return doc
+
+
+def check_version(doc: DocStatus, if_match: str) -> None:
+    """Refuse to go on from a record that is not as the caller has seen it.
+
+    Raises:
+        Problem: somebody else was first; it has the version that is there now.
+    """
+    wanted = if_match.replace(" ", "").split(",") if if_match else []
+    if wanted and "*" not in wanted and etag_of(doc) not in wanted:
+        raise Problem(
+            412,
+            "changed",
+            f"Document '{doc.document_id}' is not as you have seen it.",
+            "Read it again, look at what changed, and repeat your change with its new ETag.",
+            {"version": etag_of(doc)},
+            {"ETag": etag_of(doc)},
+        )
 
 
 async def ids_behind(

@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
 
+from ingest_assets.api.launching import Launcher
 from ingest_assets.api.problems import Problem
 from ingest_assets.api.read_model.document_index import DocumentIndex
 from ingest_assets.api.tokens import Caller, Scope
@@ -24,6 +25,7 @@ class Services:
     settings: Settings
     components: Components
     index: DocumentIndex
+    launcher: Launcher
 
     @cached_property
     def store_names(self) -> dict[str, str]:

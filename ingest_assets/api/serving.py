@@ -11,10 +11,9 @@ import uvicorn
 
 from ingest_assets.api.app import build_app
 from ingest_assets.api.security import SIGN_IN, Rules
-from ingest_assets.api.tokens import FEWEST_CHARACTERS, Caller, Scope, Tokens, hash_of, new_token
+from ingest_assets.api.tokens import FEWEST_CHARACTERS, TOKEN_VARIABLE, Caller, Scope, Tokens, hash_of, new_token
 from ingest_assets.settings import ConfigurationError, Settings
 
-TOKEN_VARIABLE = "INGEST_API_TOKEN"  # noqa: S105 - the name of a variable
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _SECONDS_TO_FINISH = 3
 

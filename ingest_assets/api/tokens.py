@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+TOKEN_VARIABLE = "INGEST_API_TOKEN"  # noqa: S105 - the name of a variable
 PREFIX = "sha256:"
 FEWEST_CHARACTERS = 20  # of a token that a person chose
 

@@ -1,6 +1,7 @@
 """`ingest`: its commands."""
 
 import asyncio
+import signal
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
@@ -247,6 +248,13 @@ def search(
 ) -> None:
     """Find the chunks nearest to a query."""
     finish(_with_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
+
+
+@app.command(name="run-job", hidden=True)
+def run_job(job_id: Annotated[str, typer.Argument(help="A job that was accepted.")]) -> None:
+    """Do a job that the HTTP API accepted; its server starts this, in a process and session of its own."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # who started the server may have had it ignored
+    finish(lambda: work.carry_out(Components(load_settings()), job_id))
 
 
 @app.command(name="dagster-home", hidden=True)

@@ -20,6 +20,7 @@ from ingest_assets.upkeep.edits import EditError
 from resources.artifact_store.artifact_store import ArtifactStoreError
 from resources.artifact_store.corrections import ChunkChangedError, UnknownChunkError
 from resources.document_source.document_source import SourceError
+from resources.document_state.accepted_jobs import JobBegunError
 from resources.document_state.ingest_jobs import UnknownJobError
 from resources.document_state.workers import LeaseLostError
 from resources.embedder.open_embedder import UnknownEmbedderError
@@ -35,6 +36,7 @@ _WRONG_USAGE = (
     UnknownNameError,
     NoSuchPathError,
     UnknownJobError,
+    JobBegunError,
     UnknownEmbedderError,
     UnknownExtractorError,
     ExtractorConfigError,

@@ -9,7 +9,7 @@ from ingest_assets.cli.inspect import find_document, job_fields
 from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.requests.asking import Asked
-from ingest_assets.requests.request import Outcome, Request
+from ingest_assets.requests.request import Outcome, Request, Watcher
 from ingest_assets.upkeep.marking import Marked, mark
 from resources.document_state.ingest_jobs import DocumentResult, JobStatus
 from resources.document_state.ingest_jobs import Outcome as DocumentOutcome
@@ -51,6 +51,12 @@ def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, 
     else:
         print_outcome(outcome)
     return exit_code(outcome)
+
+
+def carry_out(components: Components, job_id: str) -> int:
+    """Do a job that was accepted by another process; says nothing unless something goes wrong."""
+    job = Request(components, Mode.INCREMENTAL, Watcher()).carry_out(job_id)
+    return Exit.DONE if job.status is JobStatus.SUCCEEDED else Exit.FAILED
 
 
 def outcome_fields(outcome: Outcome) -> dict[str, Any]:

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     NAMED = "named"  # whatever fits: done as if each had been named
     REWRITE = "rewrite"  # what stores hold is not to be trusted: written anew from what was extracted
     REPORT = "report"  # complete, and Dagster does not know: reported again
+    CHOSEN = "chosen"  # documents that a person picked: built where he says, also into a store they are not in yet
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -93,7 +94,7 @@ class Asked(msgspec.Struct, frozen=True):
                 return label.extraction is Status.COMPLETED and not {slug for slug, *_ in label.links}.issuperset(
                     stores
                 )
-            case Kind.NAMED:
+            case Kind.NAMED | Kind.CHOSEN:
                 return True
             case Kind.REWRITE | Kind.REPORT:
                 return label.extraction is Status.COMPLETED
@@ -111,6 +112,8 @@ class Asked(msgspec.Struct, frozen=True):
                 return [slug for slug in stores if slug not in doc.links or slug not in doc.due_in]
             case Kind.NAMED | Kind.REWRITE | Kind.REPORT:
                 return [slug for slug in stores if slug in doc.due_in]
+            case Kind.CHOSEN:
+                return list(stores)
 
     def selection(self, configured: Configured) -> Selection:
         """What of the documents a run may do."""
@@ -118,8 +121,8 @@ class Asked(msgspec.Struct, frozen=True):
         return Selection(
             stores,
             named=True,
-            only_due=self.kind is not Kind.MISSING,
-            renew_stores=self.kind in (Kind.STALE, Kind.NAMED),
+            only_due=self.kind not in (Kind.MISSING, Kind.CHOSEN),
+            renew_stores=self.kind in (Kind.STALE, Kind.NAMED, Kind.CHOSEN),
             renew_extraction=self.kind is Kind.STALE,
             rewrite=self.kind is Kind.REWRITE,
             wants=lambda doc: self._wants(doc, configured),
@@ -129,7 +132,7 @@ class Asked(msgspec.Struct, frozen=True):
         extraction_failed = self.kind is Kind.FAILED and not self.stores and doc.extraction.status is Status.FAILED
         if self.kind in (Kind.REWRITE, Kind.REPORT) and doc.extraction.status is not Status.COMPLETED:
             return False  # it would be extracted, which nobody asked for
-        return self.kind is Kind.NAMED or extraction_failed or bool(self.concerned(doc, configured))
+        return self.kind in (Kind.NAMED, Kind.CHOSEN) or extraction_failed or bool(self.concerned(doc, configured))
 
 
 def asked_for(store: str, *, stale: bool, failed: bool, missing: bool, where: str) -> Asked | None:

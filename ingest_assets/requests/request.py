@@ -1,8 +1,9 @@
 """A request: list the sources, select the documents, do them in Dagster runs, say what became of them."""
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -163,38 +164,72 @@ class Request:
                 )
         return found
 
-    def _do(self, outcome: Outcome) -> Outcome:
-        from ingest_assets.runs.list_runs import ListRuns
+    def carry_out(self, job_id: str) -> IngestJob:
+        """Do a job that was accepted by another process, the HTTP API's. Must be called as `run` is.
 
+        Raises:
+            UnknownJobError, JobBegunError: there is nothing to do here.
+        """
+        job = asyncio.run(self._components.accepted_jobs.begin(job_id))
+        if job.is_terminal:
+            return job  # cancelled before it began
+        with self._settled_whatever_happens(job):
+            asyncio.run(self._prepare(job))
+            self._do_pages(job)
+        return asyncio.run(self._components.jobs.settle(job.job_id, utc_now()))
+
+    async def _prepare(self, job: IngestJob) -> None:
+        await self._restore_partitions()
+        await self._recover()
+        self._components.extractor.check()
+        if job.asked == Kind.STALE:
+            await self._to_begin_anew(Asked(Kind.STALE, job.stores), whole=False)
+
+    def _do(self, outcome: Outcome) -> Outcome:
         settings, jobs = self._components.settings, self._components.jobs
         self._components.extractor.check()
-        size = settings.runs.documents_from_command_line
         ids = self._components.state.in_parts(outcome.selected.document_ids)
-        pages = [ids[start : start + size] for start in range(0, len(ids), size)]
-        job = asyncio.run(self._create_job(outcome.selected, pages))
+        pages = pages_of(ids, settings.runs.documents_from_command_line)
+        job = asyncio.run(self._create_job(outcome, pages))
         self._watcher.begins(len(ids))
-        runs = ListRuns(settings, self._dagster, self._watcher.advances)
-        try:
-            for page in range(len(pages)):
-                asyncio.run(jobs.add_run(job.job_id, runs.execute(job, page, force=outcome.force, asked=outcome.asked)))
-        except BaseException as error:
-            why = str(error) or "It was interrupted."
-            by = "the same command, asked again" if outcome.asked else "the next run"
-            asyncio.run(jobs.settle(job.job_id, utc_now(), f"{why} What it had not done is done by {by}."))
-            raise
+        with self._settled_whatever_happens(job):
+            self._do_pages(job)
         job = asyncio.run(jobs.settle(job.job_id, utc_now()))
         results = asyncio.run(jobs.results(job.job_id))
         return msgspec.structs.replace(outcome, job=job, results=tuple(results))
 
-    async def _create_job(self, selected: Selected, pages: Sequence[Sequence[str]]) -> IngestJob:
+    def _do_pages(self, job: IngestJob) -> None:
+        from ingest_assets.runs.list_runs import ListRuns
+
+        runs = ListRuns(self._components.settings, self._dagster, self._watcher.advances)
+        for page in range(job.n_pages):
+            asyncio.run(self._components.jobs.add_run(job.job_id, runs.execute(job, page)))
+
+    @contextlib.contextmanager
+    def _settled_whatever_happens(self, job: IngestJob) -> Iterator[None]:
+        """End the job truthfully if its work ends early."""
+        try:
+            yield
+        except BaseException as error:
+            why = str(error) or "It was interrupted."
+            by = "the same request, asked again" if job.asked else "the next run"
+            message = f"{why} What it had not done is done by {by}."
+            asyncio.run(self._components.jobs.settle(job.job_id, utc_now(), message))
+            raise
+
+    async def _create_job(self, outcome: Outcome, pages: Sequence[Sequence[str]]) -> IngestJob:
+        asked = outcome.asked
         return await self._components.jobs.create(
             pages,
             scope_id=self._components.settings.org_id,
             user_id=SYSTEM_USER,
             mode=self._mode,
             now=utc_now(),
-            n_unchanged=selected.n_unchanged,
-            n_busy=selected.n_busy,
+            n_unchanged=outcome.selected.n_unchanged,
+            n_busy=outcome.selected.n_busy,
+            asked=asked.kind if asked else "",
+            stores=asked.stores if asked else (),
+            force=outcome.force,
         )
 
     async def _discover(
@@ -253,6 +288,11 @@ class Request:
     @cached_property
     def _partitions(self) -> "LazyPartitions":
         return LazyPartitions(lambda: self._dagster)
+
+
+def pages_of(document_ids: Sequence[str], size: int) -> list[Sequence[str]]:
+    """A job's documents cut into what one run does."""
+    return [document_ids[start : start + size] for start in range(0, len(document_ids), size)]
 
 
 async def partitions_of(components: Components) -> list[str]:

@@ -13,7 +13,8 @@ from ingest_assets.event_log.partition_events import report_failed, report_mater
 from ingest_assets.partitions import DagsterPartitions
 from resources.artifact_store.artifact import short_hash
 from resources.document_source.document_ids import shown_key
-from resources.document_state.ingest_jobs import DocumentResult, IngestJobs, Outcome
+from resources.document_state.ingest_jobs import DocumentResult, Outcome
+from resources.document_state.job_records import IngestJobs
 from resources.document_state.model import DocStatus
 
 # With a code version and without these, Dagster calls every document "Unsynced: has a new dependency on extracted".
@@ -36,6 +37,7 @@ class DagsterReporter:
         run: dg.DagsterRun,
         jobs: IngestJobs,
         job_id: str | None,
+        job_page: int,
         on_progress: Callable[[int], None],
     ) -> None:
         self._instance = instance
@@ -43,6 +45,7 @@ class DagsterReporter:
         self._partitions = DagsterPartitions(instance)
         self._jobs = jobs
         self._job_id = job_id
+        self._job_page = job_page
         self._on_progress = on_progress
         self._n_groups = 0
         self.outcomes: Counter[Outcome] = Counter()
@@ -63,7 +66,8 @@ class DagsterReporter:
         self._partitions.remove([r.result.document_id for r in reports if r.result.status in _WITHOUT_PARTITION])
         results = [report.result for report in reports]
         if self._job_id is not None:
-            part = f"{self._run.run_id}/{self._n_groups:05d}"
+            # Pages are done one after the other, so what is recorded later sorts behind.
+            part = f"{self._job_page:06d}/{self._run.run_id}/{self._n_groups:05d}"
             await self._jobs.record(self._job_id, part, results)
         self._n_groups += 1
         self.outcomes.update(result.status for result in results)

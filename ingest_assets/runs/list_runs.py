@@ -8,7 +8,6 @@ from dagster_shared.error import SerializableErrorInfo
 from ingest_assets import asset_keys
 from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
-from ingest_assets.requests.asking import Asked
 from ingest_assets.runs.process_tag import process_tag
 from ingest_assets.runs.run_error import RunError
 from ingest_assets.settings import Settings
@@ -26,7 +25,7 @@ class ListRuns:
         self._instance = instance
         self._job = build_definitions(settings, on_progress).resolve_job_def(INGEST)
 
-    def execute(self, job: IngestJob, page: int, *, force: bool = False, asked: Asked | None = None) -> str:
+    def execute(self, job: IngestJob, page: int) -> str:
         """Do one page of a job's documents, or what of them is asked for; gives the run's id.
 
         A run that failed has told which documents and why.
@@ -43,10 +42,10 @@ class ListRuns:
             "ingest/documents": str(job.n_listed),
             **process_tag(),
         }
-        what: dict[str, object] = {"job_id": job.job_id, "job_page": page, "mode": job.mode.name, "force": force}
-        if asked is not None:
-            what |= {"asked": asked.kind.value, "stores": list(asked.stores)}
-            tags["ingest/asked"] = " ".join([asked.kind.value, *asked.stores])
+        what: dict[str, object] = {"job_id": job.job_id, "job_page": page, "mode": job.mode.name, "force": job.force}
+        if job.asked:
+            what |= {"asked": job.asked, "stores": list(job.stores)}
+            tags["ingest/asked"] = " ".join([job.asked, *job.stores])
         config = {"ops": {asset_keys.STEP: {"config": what}}, **_QUIET}
         result = self._job.execute_in_process(
             run_config=config, instance=self._instance, tags=tags, raise_on_error=False

@@ -1,22 +1,16 @@
-"""Ingest jobs: one request each, its documents in pages, its outcome counted while it runs."""
+"""What an ingest job is: one request, its documents, its outcome counted while it runs."""
 
-import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
-from resources.document_state.process_identity import ProcessIdentity, is_certainly_dead, this_process
+from resources.document_source.document_ids import document_id
+from resources.document_state.process_identity import ProcessIdentity
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Mode
-from resources.records.backend import RecordBackend
-from resources.records.decoding import decoded
-from resources.records.record import Record, Stamp, Write
-
-KIND = "job"
-_LARGEST_PIECE = 128 * 1024
 
 
 class JobStatus(StrEnum):
@@ -72,6 +66,10 @@ class DocumentResult(msgspec.Struct, frozen=True, omit_defaults=True):
     n_void_corrections: int = 0
     knowledge_document_id: str = ""
 
+    def belongs_to(self, org_id: str) -> bool:
+        """Whether the document is an organisation's: its id says so."""
+        return self.document_id == document_id(org_id, self.source_uri)
+
 
 class JobCounts(msgspec.Struct, frozen=True):
     """What became of a job's documents so far."""
@@ -116,6 +114,13 @@ class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `n_requested` = `n_succeeded` + `n_failed` + `n_skipped` + `n_pending`. Documents that turned out complete, or in
     another worker's hands, were not requested: they count as `n_unchanged` and `n_busy`.
+
+    Attributes:
+        owner: the process that does it, or, while it is queued, answers for it.
+        asked, stores: which kind of work somebody asked for, and where; "" and () for what is due.
+        force: do every document again.
+        pages_id: under which name its pages are kept; "": the job's own id.
+        asked_hash: what was asked, so that a repeated request is told from another one; "" where none is repeated.
     """
 
     job_id: str
@@ -128,6 +133,11 @@ class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
     n_listed: int = 0
     n_unchanged_before: int = 0
     n_busy_before: int = 0
+    asked: str = ""
+    stores: tuple[str, ...] = ()
+    force: bool = False
+    pages_id: str = ""
+    asked_hash: str = ""
     status: JobStatus = JobStatus.RUNNING
     run_ids: tuple[str, ...] = ()
     completed_at: datetime | None = None
@@ -186,193 +196,8 @@ class UnknownJobError(KeyError):
         return str(self.args[0])
 
 
-class IngestJobs:
-    """Jobs as records of a backend.
-
-    Counts are never added up by a write: each part of the results carries its counts as its label, so a part that was
-    recorded twice counts once and a death between two writes cannot lose any.
-    """
-
-    def __init__(self, backend: RecordBackend) -> None:
-        self._backend = backend
-
-    async def create(
-        self, pages: Sequence[Sequence[str]], *, scope_id: str, user_id: str, mode: Mode, now: datetime,
-        n_unchanged: int, n_busy: int,
-    ) -> IngestJob:  # fmt: skip
-        """A new job over pages of document ids. The header comes last, so a job that exists is whole."""
-        job = IngestJob(
-            uuid.uuid4().hex, scope_id, user_id, mode, now, this_process(), len(pages), sum(map(len, pages)),
-            n_unchanged, n_busy,
-        )  # fmt: skip
-        requests = [Write(f"{number:06d}", msgspec.json.encode(page), None) for number, page in enumerate(pages)]
-        await self._backend.compare_and_set(_request_kind(job.job_id), requests)
-        await self._backend.compare_and_set(KIND, [_write(job, None)])
-        return job
-
-    async def get(self, job_id: str) -> IngestJob:
-        """A job with its counts as they stand.
-
-        Raises:
-            UnknownJobError: no job has this id.
-        """
-        job, _ = await self._read(job_id)
-        return await self._with_counts(job)
-
-    async def documents(self, job_id: str, page: int) -> list[str]:
-        """The document ids of one page of a job's request."""
-        record = await self._backend.read(_request_kind(job_id), f"{page:06d}")
-        if record is None:
-            raise UnknownJobError(f"Job '{job_id}' has no page {page}.")
-        return decoded(self._backend.uri, _request_kind(job_id), record, list[str])
-
-    async def add_run(self, job_id: str, run_id: str) -> None:
-        """Note that a run works for a job."""
-        await self._change(job_id, lambda job: msgspec.structs.replace(job, run_ids=(*job.run_ids, run_id)))
-
-    async def start(self, job_id: str, now: datetime) -> None:
-        """Note that a run works for a job; when the first one began is when it started."""
-
-        def change(job: IngestJob) -> IngestJob:
-            if job.is_terminal or job.started_at is not None:
-                return job
-            return msgspec.structs.replace(job, status=JobStatus.RUNNING, started_at=now)
-
-        await self._change(job_id, change)
-
-    async def enter(self, job_id: str, stage: JobStage) -> None:
-        """Note what a job is at; where one that has ended was last stays."""
-        await self._change(job_id, lambda job: job if job.is_terminal else msgspec.structs.replace(job, stage=stage))
-
-    async def estimate(self, job_id: str, part: str, estimate: BatchEstimate) -> None:
-        """Add what the gate said to a batch; `part` names it in the job. Its first word stands."""
-        label = msgspec.json.encode([estimate.micro_usd, int(bool(estimate.refusal))]).decode()
-        write = Write(part, msgspec.json.encode(estimate), None, label=label)
-        await self._backend.compare_and_set(_estimate_kind(job_id), [write])
-
-    async def record(self, job_id: str, part: str, results: Sequence[DocumentResult]) -> None:
-        """Add what a run made of some documents; `part` names them among the job's results and orders them."""
-        writes = []
-        for number, piece in enumerate(_pieces(results)):
-            label = msgspec.json.encode(msgspec.structs.astuple(JobCounts.of(piece))).decode()
-            writes.append(Write(f"{part}/{number:03d}", msgspec.json.encode(piece), None, label=label))
-        await self._backend.compare_and_set(_result_kind(job_id), writes)
-
-    async def settle(self, job_id: str, now: datetime, error_message: str = "") -> IngestJob:
-        """End a job and say how it ended. Safe to repeat."""
-        counted = await self.get(job_id)
-        status = _status_of(counted)
-        said = error_message or await self._refusal(counted)
-        await self._change(
-            job_id,
-            lambda job: (
-                job
-                if job.is_terminal
-                else msgspec.structs.replace(job, status=status, completed_at=now, error_message=said)
-            ),
-        )
-        return await self.get(job_id)
-
-    async def orphans(self) -> list[IngestJob]:
-        """Running jobs whose process died on this machine."""
-        keys = [record.key for record in await self._backend.list_open(KIND)]
-        jobs = [self._decode(record) for record in (await self._backend.read_many(KIND, keys)).values()]
-        return [job for job in jobs if not job.is_terminal and is_certainly_dead(job.owner)]
-
-    async def settle_orphans(self, now: datetime) -> list[IngestJob]:
-        """End the jobs whose process died, with what was done."""
-        message = "The process that ran this job died. What it had not done is done by the next run."
-        return [await self.settle(job.job_id, now, message) for job in await self.orphans()]
-
-    async def results(self, job_id: str) -> list[DocumentResult]:
-        """All results of a job, in the order they were recorded."""
-        found: list[DocumentResult] = []
-        async for record in self._backend.list_records(_result_kind(job_id)):
-            found.extend(decoded(self._backend.uri, _result_kind(job_id), record, list[DocumentResult]))
-        return found
-
-    async def recent(self, limit: int) -> list[IngestJob]:
-        """The newest jobs, newest first."""
-        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
-        newest = sorted(jobs, key=lambda job: job.created_at, reverse=True)[:limit]
-        return [await self._with_counts(job) for job in newest]
-
-    async def count_by_status(self, scope_id: str) -> Counter[JobStatus]:
-        """How many jobs of a scope have each status."""
-        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
-        return Counter(job.status for job in jobs if job.scope_id == scope_id)
-
-    def _decode(self, record: Record) -> IngestJob:
-        return decoded(self._backend.uri, KIND, record, IngestJob)
-
-    async def _read(self, job_id: str) -> tuple[IngestJob, Stamp]:
-        record = await self._backend.read(KIND, job_id)
-        if record is None:
-            raise UnknownJobError(f"There is no job '{job_id}'. `ingest jobs` lists them.")
-        return self._decode(record), record.stamp
-
-    async def _change(self, job_id: str, change: Callable[[IngestJob], IngestJob]) -> None:
-        while True:
-            job, stamp = await self._read(job_id)
-            new = change(job)
-            if new == job:
-                return
-            if (await self._backend.compare_and_set(KIND, [_write(new, stamp)]))[0].written:
-                return
-
-    async def _refusal(self, job: IngestJob) -> str:
-        """What the first batch that was held back was told; "" if none was."""
-        if job.n_blocked_batches:
-            kind = _estimate_kind(job.job_id)
-            async for record in self._backend.list_records(kind):
-                if refusal := decoded(self._backend.uri, kind, record, BatchEstimate).refusal:
-                    return refusal
-        return ""
-
-    async def _with_counts(self, job: IngestJob) -> IngestJob:
-        counts = JobCounts()
-        for label, n in (await self._backend.count_labels(_result_kind(job.job_id))).items():
-            counts = counts.plus(JobCounts(*msgspec.json.decode(label)).times(n))
-        micro_usd = n_blocked = 0
-        for label, n in (await self._backend.count_labels(_estimate_kind(job.job_id))).items():
-            of_each, is_blocked = msgspec.json.decode(label, type=tuple[int, int])
-            micro_usd += n * of_each
-            n_blocked += n * is_blocked
-        return msgspec.structs.replace(job, counts=counts, estimated_micro_usd=micro_usd, n_blocked_batches=n_blocked)
-
-
-def _write(job: IngestJob, stamp: Stamp | None) -> Write:
-    header = msgspec.structs.replace(job, counts=JobCounts(), estimated_micro_usd=0, n_blocked_batches=0)
-    value = msgspec.json.encode(header)
-    return Write(job.job_id, value, stamp, label=job.status, open=not job.is_terminal)
-
-
-def _request_kind(job_id: str) -> str:
-    return f"job_request/{job_id}"
-
-
-def _estimate_kind(job_id: str) -> str:
-    return f"job_estimate/{job_id}"
-
-
-def _result_kind(job_id: str) -> str:
-    return f"job_result/{job_id}"
-
-
-def _pieces(results: Sequence[DocumentResult]) -> list[list[DocumentResult]]:
-    """Results in pieces that any backend holds as a record: names of documents may be long."""
-    pieces: list[list[DocumentResult]] = [[]]
-    size = 0
-    for result in results:
-        size += len(msgspec.json.encode(result))
-        if size > _LARGEST_PIECE and pieces[-1]:
-            pieces.append([])
-            size = 0
-        pieces[-1].append(result)
-    return pieces
-
-
-def _status_of(job: IngestJob) -> JobStatus:
+def status_of(job: IngestJob) -> JobStatus:
+    """How a job ended, by its counts."""
     if job.n_blocked_batches:
         return JobStatus.BLOCKED
     if job.n_failed == 0 and job.n_pending == 0:

@@ -1,6 +1,7 @@
 """Which process this is, so that another one on the same machine can tell whether it still lives."""
 
 import os
+import signal
 from pathlib import Path
 
 import msgspec
@@ -27,8 +28,33 @@ class ProcessIdentity(msgspec.Struct, frozen=True):
 
 def this_process() -> ProcessIdentity:
     """The identity of the calling process."""
-    pid = os.getpid()
+    return process_of(os.getpid())
+
+
+def process_of(pid: int) -> ProcessIdentity:
+    """The identity of a living process of this machine and container."""
     return ProcessIdentity(_boot_id(), _namespace(), pid, _start_of(pid) or "")
+
+
+def interrupt(process: ProcessIdentity) -> bool:
+    """Send SIGINT, as Ctrl-C does; False if the process is not of this machine, or is no more.
+
+    The process is held by a descriptor while it is looked at, so that no other one can have taken its id by then.
+    """
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except OSError:
+        return False
+    try:
+        if not process.started or process_of(process.pid) != process:
+            return False
+        signal.pidfd_send_signal(descriptor, signal.SIGINT)
+    except ProcessLookupError:
+        return False
+    else:
+        return True
+    finally:
+        os.close(descriptor)
 
 
 def is_certainly_dead(process: ProcessIdentity) -> bool:

@@ -112,12 +112,13 @@ class RecordBackend(ABC):
                 results.append(WriteResult(write.key, written=False, stamp=found_stamp))
         return results
 
-    async def list_records(self, kind: str, *, labels: Collection[str] | None = None) -> AsyncIterator[Record]:
-        """All records of a kind by ascending key, paged; with `labels`, only those that carry one of them.
+    async def list_records(
+        self, kind: str, *, labels: Collection[str] | None = None, after: str = ""
+    ) -> AsyncIterator[Record]:
+        """The records of a kind behind a key, ascending, paged; with `labels`, only those that carry one of them.
 
         What exists during the whole listing appears exactly once, whatever others write meanwhile.
         """
-        after = ""
         while page := await self._list(kind, after, PAGE, labels):
             for record in page:
                 yield record

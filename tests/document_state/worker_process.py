@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
-from resources.document_state.ingest_jobs import IngestJobs
+from resources.document_state.job_records import IngestJobs
 from resources.document_state.take_up import Mode
 from resources.document_state.workers import LeaseLostError, Worker
 from resources.records.sqlite_backend import SqliteBackend

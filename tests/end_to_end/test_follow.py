@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from resources.document_state.document_state_store import utc_now
-from resources.document_state.ingest_jobs import BatchEstimate, DocumentResult, IngestJobs, JobStage, Outcome
+from resources.document_state.ingest_jobs import BatchEstimate, DocumentResult, JobStage, Outcome
+from resources.document_state.job_records import IngestJobs
 from resources.document_state.take_up import Mode
 from resources.records.sqlite_backend import SqliteBackend
 from tests.document_state.worker_process import create_job

@@ -228,10 +228,12 @@ class RecordBackendContract(ABC):
             assert await backend.list_keys(KIND, [key]) == [key]
 
     async def test_listing_is_ascending_and_whole(self, backend):
-        """A listing longer than a page gives each record once, by ascending key."""
+        """A listing longer than a page gives each record once, by ascending key; also one that begins behind a key."""
         keys = [f"k{i:05d}" for i in range(2 * PAGE + 7)]
         await backend.compare_and_set(KIND, [Write(key, b"", None) for key in reversed(keys)])
         assert [record.key for record in await listed(backend)] == keys
+        behind = [record.key async for record in backend.list_records(KIND, after=keys[PAGE])]
+        assert behind == keys[PAGE + 1 :]
 
     async def test_listing_misses_nothing_while_others_write(self, backend):
         """What exists during the whole listing appears exactly once, whatever is added, changed and removed."""

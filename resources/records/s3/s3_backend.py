@@ -58,10 +58,11 @@ class S3Backend(RecordBackend):
             has = f"has {reader.shards} shards and cannot get {shards}"
             raise WrongOptionError(f"State store {self.uri} {has}. Copy its records into a new store.")
 
-    async def list_records(self, kind: str, *, labels: Collection[str] | None = None) -> AsyncIterator[Record]:
+    async def list_records(
+        self, kind: str, *, labels: Collection[str] | None = None, after: str = ""
+    ) -> AsyncIterator[Record]:
         """See RecordBackend. All pages are of one moment: each of its own would read what changed since the last."""
         snapshot = await self._snapshot(kind)
-        after = ""
         while page := await self._threads.run(snapshot.page, after, PAGE, labels):
             for record in page:
                 yield record

@@ -1,0 +1,126 @@
+"""Jobs as the API asks for them and shows them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from ingest_assets.api.choosing import Filter
+from ingest_assets.api.shapes import Shape
+from ingest_assets.requests.asking import Kind
+from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStatus, Outcome
+
+MOST_IDS = 100_000
+
+
+class WantedJob(Shape):
+    """What is to be done, with documents named one by one or by a filter.
+
+    `mode`: `chosen` builds them in the stores, whatever they stand there as; `named` the same, but only where they
+    belong already; `stale`, `failed` and `missing` only where that is so.
+    """
+
+    document_ids: Annotated[tuple[Annotated[str, Field(max_length=128)], ...], Field(max_length=MOST_IDS)] | None = None
+    filter: Filter | None = None
+    stores: tuple[str, ...] = Field((), max_length=100, description="slugs; none for every store")
+    mode: Kind = Kind.CHOSEN
+
+
+class WantedDocument(Shape):
+    """Into which store one document is to be ingested; null for every store."""
+
+    store_slug: str | None = None
+
+
+class JobShape(Shape):
+    """A job: `nRequested` = `nSucceeded` + `nFailed` + `nSkipped` + `nPending`."""
+
+    job_id: str
+    status: JobStatus
+    mode: str
+    stores: tuple[str, ...]
+    user_id: str
+    n_requested: int
+    n_succeeded: int
+    n_failed: int
+    n_skipped: int
+    n_pending: int
+    n_unchanged: int
+    n_busy: int
+    run_ids: tuple[str, ...]
+    created_at: datetime
+    completed_at: datetime | None
+    error_message: str
+
+
+class Accepted(Shape):
+    """What became of a request for work. `job` is null if there is nothing to do."""
+
+    job: JobShape | None
+    n_busy: int = Field(0, description="documents that another worker has; they are left to it")
+
+
+class Jobs(Shape):
+    """The newest jobs, the newest first."""
+
+    jobs: list[JobShape]
+
+
+class ResultShape(Shape):
+    """What a job made of one document."""
+
+    document_id: str
+    name: str
+    outcome: Outcome
+    run_id: str
+    reason: str | None
+    error: str
+    what_to_do: str
+    n_chunks: int
+    n_entries: int
+    seconds: float
+
+
+class ResultPage(Shape):
+    """Some results in the order they were recorded. `nextCursor` is null when there are no more yet."""
+
+    results: list[ResultShape]
+    next_cursor: str | None
+
+
+def job_shape(job: IngestJob) -> JobShape:
+    """A job's header."""
+    return JobShape(
+        job_id=job.job_id,
+        status=job.status,
+        mode=job.asked or job.mode,
+        stores=job.stores,
+        user_id=job.user_id,
+        n_requested=job.n_requested,
+        n_succeeded=job.n_succeeded,
+        n_failed=job.n_failed,
+        n_skipped=job.n_skipped,
+        n_pending=job.n_pending,
+        n_unchanged=job.n_unchanged,
+        n_busy=job.n_busy,
+        run_ids=job.run_ids,
+        created_at=job.created_at,
+        completed_at=job.completed_at,
+        error_message=job.error_message,
+    )
+
+
+def result_shape(result: DocumentResult) -> ResultShape:
+    """A document's result."""
+    return ResultShape(
+        document_id=result.document_id,
+        name=result.filename,
+        outcome=result.status,
+        run_id=result.run_id,
+        reason=result.reason,
+        error=result.error,
+        what_to_do=result.reason.what_to_do if result.reason else "",
+        n_chunks=result.n_chunks,
+        n_entries=result.n_entries,
+        seconds=result.seconds,
+    )

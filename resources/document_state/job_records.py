@@ -1,0 +1,240 @@
+"""Ingest jobs as records: the header, the pages of documents asked for, the estimates, and the results in parts."""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from resources.document_state.ingest_jobs import (
+    BatchEstimate,
+    DocumentResult,
+    IngestJob,
+    JobCounts,
+    JobStage,
+    JobStatus,
+    UnknownJobError,
+    status_of,
+)
+from resources.document_state.process_identity import is_certainly_dead, this_process
+from resources.document_state.take_up import Mode
+from resources.records.backend import RecordBackend
+from resources.records.decoding import decoded
+from resources.records.record import Record, Stamp, Write
+
+KIND = "job"
+_LARGEST_PIECE = 128 * 1024
+
+
+class IngestJobs:
+    """Jobs as records of a backend.
+
+    Counts are never added up by a write: each part of the results carries its counts as its label, so a part that was
+    recorded twice counts once and a death between two writes cannot lose any.
+    """
+
+    def __init__(self, backend: RecordBackend) -> None:
+        self._backend = backend
+
+    async def create(
+        self, pages: Sequence[Sequence[str]], *, scope_id: str, user_id: str, mode: Mode, now: datetime,
+        n_unchanged: int, n_busy: int, asked: str = "", stores: tuple[str, ...] = (), force: bool = False,
+    ) -> IngestJob:  # fmt: skip
+        """A new job over pages of document ids, of which this process begins at once."""
+        job = IngestJob(
+            uuid.uuid4().hex, scope_id, user_id, mode, now, this_process(), len(pages), sum(map(len, pages)),
+            n_unchanged, n_busy, asked, stores, force,
+        )  # fmt: skip
+        await self.store(job, pages)
+        return job
+
+    async def get(self, job_id: str) -> IngestJob:
+        """A job with its counts as they stand.
+
+        Raises:
+            UnknownJobError: no job has this id.
+        """
+        job, _ = await self._read(job_id)
+        return await self._with_counts(job)
+
+    async def documents(self, job_id: str, page: int) -> list[str]:
+        """The document ids of one page of a job's request."""
+        job, _ = await self._read(job_id)
+        kind = _request_kind(job)
+        record = await self._backend.read(kind, f"{page:06d}")
+        if record is None:
+            raise UnknownJobError(f"Job '{job_id}' has no page {page}.")
+        return decoded(self._backend.uri, kind, record, list[str])
+
+    async def add_run(self, job_id: str, run_id: str) -> None:
+        """Note that a run works for a job."""
+        await self.change(job_id, lambda job: msgspec.structs.replace(job, run_ids=(*job.run_ids, run_id)))
+
+    async def start(self, job_id: str, now: datetime) -> None:
+        """Note that a run works for a job; when the first one began is when it started."""
+
+        def change(job: IngestJob) -> IngestJob:
+            if job.is_terminal or job.started_at is not None:
+                return job
+            return msgspec.structs.replace(job, status=JobStatus.RUNNING, started_at=now)
+
+        await self.change(job_id, change)
+
+    async def enter(self, job_id: str, stage: JobStage) -> None:
+        """Note what a job is at; where one that has ended was last stays."""
+        await self.change(job_id, lambda job: job if job.is_terminal else msgspec.structs.replace(job, stage=stage))
+
+    async def estimate(self, job_id: str, part: str, estimate: BatchEstimate) -> None:
+        """Add what the gate said to a batch; `part` names it in the job. Its first word stands."""
+        label = msgspec.json.encode([estimate.micro_usd, int(bool(estimate.refusal))]).decode()
+        write = Write(part, msgspec.json.encode(estimate), None, label=label)
+        await self._backend.compare_and_set(_estimate_kind(job_id), [write])
+
+    async def record(self, job_id: str, part: str, results: Sequence[DocumentResult]) -> None:
+        """Add what a run made of some documents; `part` names them among the job's results and orders them."""
+        writes = []
+        for number, piece in enumerate(_pieces(results)):
+            label = msgspec.json.encode(msgspec.structs.astuple(JobCounts.of(piece))).decode()
+            writes.append(Write(f"{part}/{number:03d}", msgspec.json.encode(piece), None, label=label))
+        await self._backend.compare_and_set(_result_kind(job_id), writes)
+
+    async def settle(self, job_id: str, now: datetime, error_message: str = "") -> IngestJob:
+        """End a job and say how it ended. Safe to repeat."""
+        counted = await self.get(job_id)
+        status = status_of(counted)
+        said = error_message or await self._refusal(counted)
+        await self.change(
+            job_id,
+            lambda job: (
+                job
+                if job.is_terminal
+                else msgspec.structs.replace(job, status=status, completed_at=now, error_message=said)
+            ),
+        )
+        return await self.get(job_id)
+
+    async def orphans(self) -> list[IngestJob]:
+        """Running jobs whose process died on this machine."""
+        keys = [record.key for record in await self._backend.list_open(KIND)]
+        jobs = [self._decode(record) for record in (await self._backend.read_many(KIND, keys)).values()]
+        return [job for job in jobs if not job.is_terminal and is_certainly_dead(job.owner)]
+
+    async def settle_orphans(self, now: datetime) -> list[IngestJob]:
+        """End the jobs whose process died, with what was done."""
+        message = "The process that ran this job died. What it had not done is done by the next run."
+        return [await self.settle(job.job_id, now, message) for job in await self.orphans()]
+
+    async def results(self, job_id: str) -> list[DocumentResult]:
+        """All results of a job, in the order they were recorded."""
+        found: list[DocumentResult] = []
+        async for record in self._backend.list_records(_result_kind(job_id)):
+            found.extend(decoded(self._backend.uri, _result_kind(job_id), record, list[DocumentResult]))
+        return found
+
+    async def results_behind(self, job_id: str, part: str, at_least: int) -> tuple[list[DocumentResult], str]:
+        """The next results behind a part, in whole parts, and the last of these; as many as that if there are.
+
+        What is recorded later comes behind, so going on from there misses none.
+        """
+        found: list[DocumentResult] = []
+        async for record in self._backend.list_records(_result_kind(job_id), after=part):
+            found.extend(decoded(self._backend.uri, _result_kind(job_id), record, list[DocumentResult]))
+            part = record.key
+            if len(found) >= at_least:
+                break
+        return found, part
+
+    async def recent(self, limit: int, scope_id: str | None = None) -> list[IngestJob]:
+        """The newest jobs, of all scopes or one, newest first."""
+        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
+        jobs = [job for job in jobs if scope_id in (None, job.scope_id)]
+        newest = sorted(jobs, key=lambda job: job.created_at, reverse=True)[:limit]
+        return [await self._with_counts(job) for job in newest]
+
+    async def count_by_status(self, scope_id: str) -> Counter[JobStatus]:
+        """How many jobs of a scope have each status."""
+        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
+        return Counter(job.status for job in jobs if job.scope_id == scope_id)
+
+    def _decode(self, record: Record) -> IngestJob:
+        return decoded(self._backend.uri, KIND, record, IngestJob)
+
+    async def forget_pages(self, job: IngestJob) -> None:
+        """Remove the pages of a job that came to nothing."""
+        kind = _request_kind(job)
+        stamps = [(record.key, record.stamp) async for record in self._backend.list_records(kind)]
+        await self._backend.compare_and_set(kind, [Write(key, None, stamp) for key, stamp in stamps])
+
+    async def _read(self, job_id: str) -> tuple[IngestJob, Stamp]:
+        record = await self._backend.read(KIND, job_id)
+        if record is None:
+            raise UnknownJobError(f"There is no job '{job_id}'. `ingest jobs` lists them.")
+        return self._decode(record), record.stamp
+
+    async def store(self, job: IngestJob, pages: Sequence[Sequence[str]]) -> bool:
+        """Keep a job unless there is one of its id. The header comes last, so a job that exists is whole."""
+        requests = [Write(f"{number:06d}", msgspec.json.encode(page), None) for number, page in enumerate(pages)]
+        await self._backend.compare_and_set(_request_kind(job), requests)
+        return (await self._backend.compare_and_set(KIND, [_write(job, None)]))[0].written
+
+    async def change(self, job_id: str, change: Callable[[IngestJob], IngestJob]) -> IngestJob:
+        """Replace a job's header by what a function makes of it, however often others are first."""
+        while True:
+            job, stamp = await self._read(job_id)
+            new = change(job)
+            if new == job:
+                return job
+            if (await self._backend.compare_and_set(KIND, [_write(new, stamp)]))[0].written:
+                return new
+
+    async def _refusal(self, job: IngestJob) -> str:
+        """What the first batch that was held back was told; "" if none was."""
+        if job.n_blocked_batches:
+            kind = _estimate_kind(job.job_id)
+            async for record in self._backend.list_records(kind):
+                if refusal := decoded(self._backend.uri, kind, record, BatchEstimate).refusal:
+                    return refusal
+        return ""
+
+    async def _with_counts(self, job: IngestJob) -> IngestJob:
+        counts = JobCounts()
+        for label, n in (await self._backend.count_labels(_result_kind(job.job_id))).items():
+            counts = counts.plus(JobCounts(*msgspec.json.decode(label)).times(n))
+        micro_usd = n_blocked = 0
+        for label, n in (await self._backend.count_labels(_estimate_kind(job.job_id))).items():
+            of_each, is_blocked = msgspec.json.decode(label, type=tuple[int, int])
+            micro_usd += n * of_each
+            n_blocked += n * is_blocked
+        return msgspec.structs.replace(job, counts=counts, estimated_micro_usd=micro_usd, n_blocked_batches=n_blocked)
+
+
+def _write(job: IngestJob, stamp: Stamp | None) -> Write:
+    header = msgspec.structs.replace(job, counts=JobCounts(), estimated_micro_usd=0, n_blocked_batches=0)
+    value = msgspec.json.encode(header)
+    return Write(job.job_id, value, stamp, label=job.status, open=not job.is_terminal)
+
+
+def _request_kind(job: IngestJob) -> str:
+    return f"job_request/{job.pages_id or job.job_id}"
+
+
+def _estimate_kind(job_id: str) -> str:
+    return f"job_estimate/{job_id}"
+
+
+def _result_kind(job_id: str) -> str:
+    return f"job_result/{job_id}"
+
+
+def _pieces(results: Sequence[DocumentResult]) -> list[list[DocumentResult]]:
+    """Results in pieces that any backend holds as a record: names of documents may be long."""
+    pieces: list[list[DocumentResult]] = [[]]
+    size = 0
+    for result in results:
+        size += len(msgspec.json.encode(result))
+        if size > _LARGEST_PIECE and pieces[-1]:
+            pieces.append([])
+            size = 0
+        pieces[-1].append(result)
+    return pieces
