@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from ingest_assets.api.job_shapes import job_shape, result_shape
 from ingest_assets.api.shapes import Shape
-from resources.document_state.ingest_jobs import IngestJob, JobStatus
+from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.job_records import IngestJobs
 
 MEDIA_TYPE = "text/event-stream"
@@ -21,12 +21,12 @@ async def events_of(jobs: IngestJobs, job_id: str, org_id: str, after: str) -> A
     An event's id is the last part of results that was sent, so a client that comes back with it misses none.
     """
     before: IngestJob | None = None
-    stage: JobStatus | None = None
+    stage: tuple[object, ...] = ()
     quiet_since = time.monotonic()
     while True:
         job = await jobs.get(job_id)
-        if job.status is not stage:
-            stage = job.status
+        if (job.status, job.stage) != stage:
+            stage = (job.status, job.stage)
             yield _event("stage", job_shape(job), after)
         if job != before:
             results, last = await jobs.results_behind(job_id, after, _AT_ONCE)

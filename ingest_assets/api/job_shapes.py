@@ -8,7 +8,7 @@ from pydantic import Field
 from ingest_assets.api.choosing import Filter
 from ingest_assets.api.shapes import Shape
 from ingest_assets.requests.asking import Kind
-from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStatus, Outcome
+from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStage, JobStatus, Outcome
 
 MOST_IDS = 100_000
 
@@ -48,7 +48,10 @@ class JobShape(Shape):
     n_unchanged: int
     n_busy: int
     run_ids: tuple[str, ...]
+    stage: JobStage | None
+    estimated_usd: float
     created_at: datetime
+    started_at: datetime | None
     completed_at: datetime | None
     error_message: str
 
@@ -104,7 +107,10 @@ def job_shape(job: IngestJob) -> JobShape:
         n_unchanged=job.n_unchanged,
         n_busy=job.n_busy,
         run_ids=job.run_ids,
+        stage=job.stage,
+        estimated_usd=job.estimated_micro_usd / 1_000_000,
         created_at=job.created_at,
+        started_at=job.started_at,
         completed_at=job.completed_at,
         error_message=job.error_message,
     )

@@ -11,7 +11,7 @@ import msgspec
 
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked, Kind, Where
-from ingest_assets.requests.scope import Part, Selected, parts_of, select, select_asked
+from ingest_assets.requests.scope import Part, Selected, pages_of, parts_of, select, select_asked
 from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.upkeep.marking import mark
 from ingest_assets.upkeep.renewal import begin_anew, refusing_stores
@@ -288,11 +288,6 @@ class Request:
     @cached_property
     def _partitions(self) -> "LazyPartitions":
         return LazyPartitions(lambda: self._dagster)
-
-
-def pages_of(document_ids: Sequence[str], size: int) -> list[Sequence[str]]:
-    """A job's documents cut into what one run does."""
-    return [document_ids[start : start + size] for start in range(0, len(document_ids), size)]
 
 
 async def partitions_of(components: Components) -> list[str]:

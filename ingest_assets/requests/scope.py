@@ -122,6 +122,11 @@ async def select_asked(components: Components, asked: Asked, parts: Sequence[Par
     return Selected(ids, 0, n_busy, 0)
 
 
+def pages_of(document_ids: Sequence[str], size: int) -> list[Sequence[str]]:
+    """A job's documents cut into what one run does."""
+    return [document_ids[start : start + size] for start in range(0, len(document_ids), size)]
+
+
 async def _open_in(
     components: Components, parts: Sequence[Part], labels: Mapping[str, DocumentLabel]
 ) -> dict[str, DocStatus]:

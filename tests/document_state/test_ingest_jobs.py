@@ -10,12 +10,12 @@ import pytest
 from resources.document_state.ingest_jobs import (
     BatchEstimate,
     DocumentResult,
-    IngestJobs,
     JobStage,
     JobStatus,
     Outcome,
     UnknownJobError,
 )
+from resources.document_state.job_records import IngestJobs
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Mode
 from resources.records.memory_backend import MemoryBackend

@@ -80,10 +80,10 @@ def test_done_meanwhile_is_not_wanted():
 
 
 def test_what_a_run_may_do():
-    """Only what is missing comes into new stores, and only what is stale is extracted again."""
+    """Only what is missing, or was picked, comes into new stores, and only what is stale is extracted again."""
     for kind in Kind:
         selection = Asked(kind).selection(CONFIGURED)
-        assert selection.only_due is (kind is not Kind.MISSING)
+        assert selection.only_due is (kind not in (Kind.MISSING, Kind.CHOSEN))
         assert selection.renew_extraction is (kind is Kind.STALE)
         assert not selection.force
 
