@@ -12,7 +12,7 @@ from ingest_assets.api.problems import Problem
 from ingest_assets.api.read_model.document_index import LabelFilter
 from ingest_assets.api.services import Services
 from ingest_assets.api.tokens import Caller
-from ingest_assets.requests.asking import Asked
+from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.scope import pages_of
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob, UnknownJobError
@@ -47,7 +47,7 @@ async def accepted(
     """
     for slug in wanted.stores:
         await services.components.target(slug)
-    asked = Asked(wanted.mode, wanted.stores)
+    asked = Asked(Kind(wanted.mode), wanted.stores)
     asked_hash = hashlib.sha256(wanted.model_dump_json().encode()).hexdigest()
     job_id = _job_id(caller, repeat_key)
     if repeat_key and (known := await _known(services, job_id)) is not None:

@@ -1,13 +1,12 @@
 """Jobs as the API asks for them and shows them."""
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ingest_assets.api.choosing import Filter
 from ingest_assets.api.shapes import Shape
-from ingest_assets.requests.asking import Kind
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStage, JobStatus, Outcome
 
 MOST_IDS = 100_000
@@ -23,7 +22,7 @@ class WantedJob(Shape):
     document_ids: Annotated[tuple[Annotated[str, Field(max_length=128)], ...], Field(max_length=MOST_IDS)] | None = None
     filter: Filter | None = None
     stores: tuple[str, ...] = Field((), max_length=100, description="slugs; none for every store")
-    mode: Kind = Kind.CHOSEN
+    mode: Literal["chosen", "named", "stale", "failed", "missing"] = "chosen"
 
 
 class WantedDocument(Shape):

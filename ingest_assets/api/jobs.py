@@ -144,9 +144,12 @@ async def retry(
     if not ours:
         response.status_code = 200
         return Accepted(job=None)
-    mode = Kind(found.asked) if found.asked in (Kind.CHOSEN, Kind.NAMED) else Kind.NAMED
     return await _ask(
-        services, caller, WantedJob(document_ids=ours, stores=found.stores, mode=mode), idempotency_key, response
+        services,
+        caller,
+        WantedJob(document_ids=ours, stores=found.stores, mode="chosen" if found.asked == Kind.CHOSEN else "named"),
+        idempotency_key,
+        response,
     )
 
 
