@@ -209,3 +209,16 @@ def change_record(project: Project, document_id: str, value: bytes | None) -> No
             state.execute("DELETE FROM records WHERE kind = 'document' AND key = ?", (document_id,))
         else:
             state.execute("UPDATE records SET value = ? WHERE kind = 'document' AND key = ?", (value, document_id))
+
+
+def test_what_a_person_removed_is_not_brought_back(project: Project, duckdb_stores: Stores) -> None:
+    """The damaged record of a document somebody had erased is named and left: its source still has the document."""
+    ingested(project, duckdb_stores, 3)
+    [erased] = [d for d in documents(project) if d.startswith("001")]
+    assert project.run("delete", erased, "--yes").returncode == 0
+    assert project.json("verify")["n_differences"] == 0
+    change_record(project, erased, b"junk")
+    left = project.json("verify", "--repair", code=1)
+    assert (named(left), left["n_remaining"]) == ({erased}, 1)
+    assert "erased" in left["problems"][erased]
+    assert erased not in {row.document_id for row in duckdb_stores.rows_of(project, "a").all(Table.DOCUMENTS)}

@@ -7,7 +7,7 @@ import msgspec
 from ingest_assets.engine.building import document_build
 from ingest_assets.upkeep.verify.difference import ARTIFACT, RECORD, Difference, What
 from resources.artifact_store.artifact import Artifact, artifact_hash
-from resources.document_state.model import GONE, DocStatus, DocumentStoreLink, LinkState, Presence, Status
+from resources.document_state.model import GONE, LISTED, DocStatus, DocumentStoreLink, LinkState, Status
 from resources.document_state.stored_record import RecordFault, StoredRecord
 from resources.document_state.transitions import IMPORTED_PART
 from resources.store.content import expected_content
@@ -84,7 +84,7 @@ def _of_record(stored: StoredRecord, doc: DocStatus, artifact: Artifact | None) 
 def needs_artifact(doc: DocStatus) -> bool:
     """Whether what extraction made of the document must be there."""
     is_extracted = doc.extraction.status is Status.COMPLETED and IMPORTED_PART not in doc.extraction.parts
-    return doc.presence is Presence.PRESENT and is_extracted
+    return doc.presence in LISTED and is_extracted
 
 
 def _of_store(doc: DocStatus, slug: str, held: Held) -> list[Difference]:
@@ -101,7 +101,7 @@ def _of_store(doc: DocStatus, slug: str, held: Held) -> list[Difference]:
             why = f"it is {doc.presence}" if doc.presence in GONE else "its record names no such store"
             return [Difference(doc.document_id, slug, What.NOT_WANTED, why)]
         return []
-    if doc.presence is not Presence.PRESENT or link is None or not says_it_is_held(link):
+    if doc.presence not in LISTED or link is None or not says_it_is_held(link):
         return found  # owed: the next run writes or removes it
     return found or _of_link(doc, slug, link, held)
 

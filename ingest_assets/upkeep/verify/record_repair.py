@@ -14,7 +14,7 @@ from resources.document_source.document_source import DocumentSource, SourceObje
 from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.label import read_label
 from resources.document_state.mending import in_line
-from resources.document_state.model import GONE, UNWANTED, DocStatus, Presence
+from resources.document_state.model import GONE, LISTED, DocStatus, Presence
 from resources.document_state.stored_record import StoredRecord
 from resources.store.store import Removal, Store
 
@@ -64,7 +64,7 @@ class RecordRepair:
                 result.problems[""] = error
             for start in range(0, len(lost), _PAGE):
                 page = await self._examiner.read(lost[start : start + _PAGE])
-                ids = lost[start : start + _PAGE]
+                ids = [key for key in lost[start : start + _PAGE] if not self._is_unwanted(page, key, result)]
                 await self._make_again(
                     page, {key: places.objects[key] for key in ids if key in places.objects}, now, result
                 )
@@ -94,10 +94,7 @@ class RecordRepair:
     async def _make_again(
         self, page: Examined, objects: Mapping[str, tuple[DocumentSource, SourceObject]], now: datetime, result: Mended
     ) -> None:
-        unwanted = [key for key in objects if _was_unwanted(page.records.get(key))]
-        result.problems |= dict.fromkeys(unwanted, "Somebody had it deleted, so its record is not made again.")
-        wanted = {key: found for key, found in objects.items() if key not in unwanted}
-        made, problems = await self._rebuilder.records(wanted, page.contents, now)
+        made, problems = await self._rebuilder.records(objects, page.contents, now)
         result.problems |= problems
         changes = [(page.records.get(key) or StoredRecord(key, None, None), doc) for key, doc in made.items()]
         for (seen, _), written in zip(changes, await self._state.replace_faulty(changes), strict=True):
@@ -122,17 +119,29 @@ class RecordRepair:
             if key in page.records:
                 await self._state.replace_faulty([(page.records[key], None)])
 
+    def _is_unwanted(self, page: Examined, document_id: str, result: Mended) -> bool:
+        """Whether a person may have had the document removed: no listing brings it back, and neither do we."""
+        stored = page.records.get(document_id)
+        if stored is None:
+            return False
+        try:
+            presence = read_label(stored.label).presence
+        except (msgspec.MsgspecError, TypeError):
+            result.problems[document_id] = "Neither its record nor its label says what it was."
+            return True
+        if presence in LISTED or presence is Presence.DELETED:
+            return False
+        result.problems[document_id] = f"It was {presence}, and its record is not made again by itself."
+        return True
+
     def _keeps(self, page: Examined, document_id: str) -> str | None:
         """Why a document is left although no source has it."""
         held_from = {found[document_id].source for found in page.contents.values() if document_id in found} - {""}
         stored = page.records.get(document_id)
         if stored is not None:
-            try:
-                label = read_label(stored.label)
-            except (msgspec.MsgspecError, TypeError):
-                return "Neither its record nor its label says what it was."
-            if label.presence not in (Presence.PRESENT, Presence.DELETED):
-                return f"It was {label.presence}, and its record cannot be made again."
+            label = read_label(stored.label)
+            if label.presence is Presence.MISSING:
+                return "Its source lacks it, which is waited for; its record cannot be made again meanwhile."
             held_from.add(label.source)
         unknown = sorted(held_from - self._sources.keys())
         return f"Its source '{unknown[0]}' is not configured." if unknown else None
@@ -169,11 +178,3 @@ class RecordRepair:
             if (content := contents.get(doc.document_id)) is not None:
                 token = max(doc.token, content.fencing_token)
                 await asyncio.to_thread(self._stores[slug].remove, [Removal(doc.document_id, token)])
-
-
-def _was_unwanted(stored: StoredRecord | None) -> bool:
-    """Whether a record that cannot be read was of a document that a person had deleted, by its label."""
-    try:
-        return stored is not None and read_label(stored.label).presence in UNWANTED
-    except (msgspec.MsgspecError, TypeError):
-        return False
