@@ -4,10 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import pypdfium2
-import pypdfium2.raw as pdfium_c
-
-from ingest_assets.parsing.formats.pdf_pages import Page, Shown, title_of
+from ingest_assets.parsing.formats.pdf_pages import Document, Page, Shown
 from ingest_assets.parsing.formats.pdf_streams import refuse_bombs
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
@@ -36,27 +33,23 @@ def read(source: Source, text: Text) -> None:
     """
     text.markdown = False
     refuse_bombs(source.content, source.limits)
-    try:
-        document = pypdfium2.PdfDocument(source.content)
-    except pypdfium2.PdfiumError as error:
-        if getattr(error, "err_code", None) == pdfium_c.FPDF_ERR_PASSWORD:
-            raise Refused(Reason.PASSWORD_REQUIRED, "The PDF is encrypted.") from error
-        if not _write(text, _second_engine(source)):
-            raise Refused(Reason.MALFORMED, "No engine can open the PDF.") from error
-        text.library = _SECOND
-        return
-    try:
-        _read_open(document, source, text)
-    finally:
-        document.close()
+    with Document(source.content) as document:
+        if document.is_locked:
+            raise Refused(Reason.PASSWORD_REQUIRED, "The PDF is encrypted.")
+        if document.n_pages > 0:
+            _read_open(document, source, text)
+        elif _write(text, _second_engine(source)):
+            text.library = _SECOND
+        else:
+            raise Refused(Reason.MALFORMED, "No engine can open the PDF.")
 
 
-def _read_open(document: pypdfium2.PdfDocument, source: Source, text: Text) -> None:
-    count = len(document)
+def _read_open(document: Document, source: Source, text: Text) -> None:
+    count = document.n_pages
     if count > source.limits.pages:
         raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages; limits.pages is {source.limits.pages:,}.")
-    text.suggest_title(title_of(document))
-    found = _first_engine(document, count)
+    text.suggest_title(document.title())
+    found = _first_engine(document)
     if found.hidden:
         text.removed["hidden"] += found.hidden
         text.warn("Hidden passages were left out.")
@@ -74,11 +67,11 @@ def _read_open(document: pypdfium2.PdfDocument, source: Source, text: Text) -> N
     raise Refused(Reason.NO_TEXT, f"None of its {count:,} pages has text.")
 
 
-def _first_engine(document: pypdfium2.PdfDocument, count: int) -> _Reading:
+def _first_engine(document: Document) -> _Reading:
     pages: list[str] = []
     shown: list[Shown] = []
     hidden = layers = 0
-    for index in range(count):
+    for index in range(document.n_pages):
         with Page(document, index) as page:
             text = page.text()
             if text.strip():
