@@ -227,7 +227,7 @@ class Request:
             now=utc_now(),
             n_unchanged=outcome.selected.n_unchanged,
             n_busy=outcome.selected.n_busy,
-            asked=asked.kind if asked else "",
+            asked=asked.kind.value if asked else "",
             stores=asked.stores if asked else (),
             force=outcome.force,
         )
