@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from ingest_assets.api import documents, health, jobs, metrics, problems, reference, stores
+from ingest_assets.api import changes, documents, health, jobs, metrics, problems, reference, stores
 from ingest_assets.api.launching import Launcher
 from ingest_assets.api.read_model.open_index import opened_index
 from ingest_assets.api.security import Gate, Rules
@@ -38,7 +38,15 @@ def build_app(settings: Settings, rules: Rules) -> FastAPI:
             watching.cancel()
 
     app = FastAPI(title="ingest-assets", version=VERSION, lifespan=opened, docs_url=None, redoc_url=None)
-    for router in (health.router, documents.router, stores.router, jobs.router, metrics.router, reference.router):
+    for router in (
+        health.router,
+        documents.router,
+        changes.router,
+        stores.router,
+        jobs.router,
+        metrics.router,
+        reference.router,
+    ):
         app.include_router(router)
     problems.add_handlers(app)
     app.openapi = lambda: _document_of(app)  # type: ignore[method-assign]

@@ -55,18 +55,21 @@ async def accepted(
     chosen = await _chosen(services, caller, wanted, asked)
     if not chosen.document_ids:
         return None, chosen
-    ids = services.components.state.in_parts(chosen.document_ids)
     new = IngestJob(
         job_id, caller.org_id, caller.user, Mode.INCREMENTAL, utc_now(), this_process(),
         n_busy_before=chosen.n_busy, asked=asked.kind, stores=asked.stores, asked_hash=asked_hash,
     )  # fmt: skip
-    job, is_new = await services.components.accepted_jobs.accept(
-        new, pages_of(ids, services.settings.runs.documents_from_command_line)
-    )
-    if not is_new:
-        return _same(job, asked_hash), chosen
-    await services.launcher.launch(job)
-    return job, chosen
+    return _same(await begun(services, new, chosen.document_ids), asked_hash), chosen
+
+
+async def begun(services: Services, job: IngestJob, document_ids: Sequence[str]) -> IngestJob:
+    """Accept a job over documents and have it done; one of its id that was accepted before is left as it is."""
+    ids = services.components.state.in_parts(document_ids)
+    pages = pages_of(ids, services.settings.runs.documents_from_command_line)
+    accepted_job, is_new = await services.components.accepted_jobs.accept(job, pages)
+    if is_new:
+        await services.launcher.launch(accepted_job)
+    return accepted_job
 
 
 def _job_id(caller: Caller, repeat_key: str) -> str:

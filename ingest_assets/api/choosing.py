@@ -56,14 +56,19 @@ def check_version(doc: DocStatus, if_match: str) -> None:
     """
     wanted = if_match.replace(" ", "").split(",") if if_match else []
     if wanted and "*" not in wanted and etag_of(doc) not in wanted:
-        raise Problem(
-            412,
-            "changed",
-            f"Document '{doc.document_id}' is not as you have seen it.",
-            "Read it again, look at what changed, and repeat your change with its new ETag.",
-            {"version": etag_of(doc)},
-            {"ETag": etag_of(doc)},
-        )
+        raise changed(doc)
+
+
+def changed(doc: DocStatus) -> Problem:
+    """Somebody else was first; `doc` is what there is now."""
+    return Problem(
+        412,
+        "changed",
+        f"Document '{doc.document_id}' is not as you have seen it.",
+        "Read it again, look at what changed, and repeat your change with its new ETag.",
+        {"version": etag_of(doc)},
+        {"ETag": etag_of(doc)},
+    )
 
 
 async def ids_behind(

@@ -1,7 +1,7 @@
 """Jobs as the API asks for them and shows them."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -60,6 +60,9 @@ class Accepted(Shape):
 
     job: JobShape | None
     n_busy: int = Field(0, description="documents that another worker has; they are left to it")
+
+
+NOTHING_TO_DO: dict[int | str, dict[str, Any]] = {200: {"model": Accepted, "description": "There is nothing to do."}}
 
 
 class Jobs(Shape):

@@ -9,6 +9,7 @@ from ingest_assets.api.asking_for_work import accepted
 from ingest_assets.api.choosing import check_version, document_of
 from ingest_assets.api.job_events import MEDIA_TYPE, events_of
 from ingest_assets.api.job_shapes import (
+    NOTHING_TO_DO,
     Accepted,
     Jobs,
     JobShape,
@@ -35,7 +36,7 @@ _CANCELLED = "It was cancelled before it began."
 _ALL_RESULTS = 1 << 62
 
 
-@router.post("/ingestion/{document_id}", status_code=202, dependencies=[WRITES])
+@router.post("/ingestion/{document_id}", status_code=202, dependencies=[WRITES], responses=NOTHING_TO_DO)
 async def ingest_document(
     document_id: str,
     services: Given,
@@ -54,7 +55,7 @@ async def ingest_document(
     )
 
 
-@router.post("/ingestion-jobs", status_code=202, dependencies=[WRITES])
+@router.post("/ingestion-jobs", status_code=202, dependencies=[WRITES], responses=NOTHING_TO_DO)
 async def ask_for_job(
     wanted: WantedJob, services: Given, caller: Asking, response: Response, idempotency_key: RepeatKey = ""
 ) -> Accepted:
@@ -127,7 +128,7 @@ async def cancel(job_id: str, services: Given, caller: Asking) -> JobShape:
     return job_shape(found)
 
 
-@router.post("/ingestion-jobs/{job_id}/retry", status_code=202, dependencies=[WRITES])
+@router.post("/ingestion-jobs/{job_id}/retry", status_code=202, dependencies=[WRITES], responses=NOTHING_TO_DO)
 async def retry(
     job_id: str, services: Given, caller: Asking, response: Response, idempotency_key: RepeatKey = ""
 ) -> Accepted:

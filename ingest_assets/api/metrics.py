@@ -10,7 +10,7 @@ from ingest_assets.api.choosing import counted
 from ingest_assets.api.services import READS, Asking, Given
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.label import DocumentLabel
-from resources.document_state.model import GONE, Phase
+from resources.document_state.model import GONE, LinkState, Phase
 from resources.document_state.workers import WorkerWatch
 
 router = APIRouter(tags=["metrics"], dependencies=[READS])
@@ -33,6 +33,7 @@ async def metrics(services: Given, caller: Asking) -> PlainTextResponse:
         [
             _family("ingest_documents", "Documents by phase, status and reason.", _by_phase(labels)),
             _family("ingest_links", "Documents in stores by state.", _links(labels)),
+            _family("ingestion_links_total", "Documents in all stores together by state, now.", _by_state(labels)),
             _family("ingest_jobs", "Jobs by status.", {(("status", status),): n for status, n in jobs.items()}),
             _family(
                 "ingest_workers",
@@ -58,6 +59,15 @@ def _links(labels: Mapping[DocumentLabel, int]) -> Counter[Labels]:
     for label, n in labels.items():
         for slug, state, _ in label.links:
             found[("store", slug), ("state", state)] += n
+    return found
+
+
+def _by_state(labels: Mapping[DocumentLabel, int]) -> Counter[Labels]:
+    """Every state is named, so that one without documents is 0 and not unknown."""
+    found: Counter[Labels] = Counter({(("state", state),): 0 for state in LinkState})
+    for label, n in labels.items():
+        for _, state, _ in label.links:
+            found[("state", state),] += n
     return found
 
 

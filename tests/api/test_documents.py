@@ -136,6 +136,8 @@ def test_metrics_count_what_lists_count(served: Served) -> None:
     assert failed in text
     n = served.client.get("/api/documents/counts", params={"state": "Ingested", "store": "second"}).json()["total"]
     assert f'ingest_links{{store="second",state="Ingested"}} {n}' in text
+    assert f'ingestion_links_total{{state="Ingested"}} {2 * n}' in text
+    assert 'ingestion_links_total{state="Failed"} 0' in text
     assert 'ingest_jobs{status="partial"} 1' in text
     assert 'ingest_workers{state="dead"} 0' in text
     assert "ingest_read_model_age_seconds 0" in text
