@@ -3,13 +3,14 @@
 PYTHON ?= python3
 DOCS ?=
 PEERS ?=
+SCREENSHOTS ?=
 ARGS ?= --n 2000 --embed hash --repeat 3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_DEV := $(VENV)/.setup-dev
 
-.PHONY: help ingest dev test test-servers planted-bugs check bench bench-parse bench-state bench-llm bench-peers lock clean
+.PHONY: help ingest dev test test-servers test-browser planted-bugs check bench bench-parse bench-state bench-llm bench-peers lock clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -26,10 +27,13 @@ dev: $(SETUP)  ## Open the Dagster UI with its daemon; the sensors are on.
 		exec $(BIN)/dagster dev -w workspace.yaml
 
 test: $(SETUP_DEV)  ## Run the tests.
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not servers"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not servers and not browser"
 
 test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: SeaweedFS, DynamoDB Local, PostgreSQL.
 	$(BIN)/python -m pytest -m servers
+
+test-browser: $(SETUP_DEV)  ## Use the page in Chromium (apt-get install chromium). SCREENSHOTS=folder keeps pictures.
+	SCREENSHOTS="$(SCREENSHOTS)" $(BIN)/python -m pytest -m browser
 
 planted-bugs: $(SETUP_DEV)  ## Plant ten bugs one at a time; each must be caught.
 	$(BIN)/python -m tests.planted_bugs

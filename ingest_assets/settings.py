@@ -173,14 +173,23 @@ class ApiTokenSettings(_Section):
 
 
 class ApiSettings(_Section):
-    """The HTTP API of `ingest serve`."""
+    """The HTTP API of `ingest serve`, and its page."""
 
+    public_url: str = Field("", description="where people reach the page; runs and assets in Dagster link to it")
+    dagster_url: str = Field("", description="where people reach the Dagster UI; the page links to it")
     hosts: tuple[str, ...] = Field((), description="other names the server is called by")
     requests_per_minute: int = Field(6000, ge=1, description="of one user")
     body_bytes: int = Field(16 * 1024 * 1024, ge=1024)
     refresh_seconds: float = Field(2, ge=0.1, le=3600, description="of a state in S3 or DynamoDB: what is open")
     reconcile_seconds: float = Field(300, ge=1, le=86_400, description="of the same: all of it")
     tokens: tuple[ApiTokenSettings, ...] = ()
+
+    @field_validator("public_url", "dagster_url")
+    @classmethod
+    def _is_an_address(cls, url: str) -> str:
+        if url and not url.startswith(("http://", "https://")):
+            raise ValueError(f"'{url}' is no address of a web page; it begins with http:// or https://")
+        return url.rstrip("/")
 
 
 class Settings(_Section):

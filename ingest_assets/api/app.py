@@ -14,6 +14,8 @@ from ingest_assets.api.read_model.open_index import opened_index
 from ingest_assets.api.security import Gate, Rules
 from ingest_assets.api.services import Services
 from ingest_assets.components import Components
+from ingest_assets.page.problem_pages import ProblemPages
+from ingest_assets.page.router import router as page
 from ingest_assets.settings import Settings
 
 VERSION = "1"
@@ -39,6 +41,7 @@ def build_app(settings: Settings, rules: Rules) -> FastAPI:
 
     app = FastAPI(title="ingest-assets", version=VERSION, lifespan=opened, docs_url=None, redoc_url=None)
     for router in (
+        page,
         health.router,
         documents.router,
         changes.router,
@@ -51,6 +54,7 @@ def build_app(settings: Settings, rules: Rules) -> FastAPI:
     problems.add_handlers(app)
     app.openapi = lambda: _document_of(app)  # type: ignore[method-assign]
     app.add_middleware(Gate, rules=rules)
+    app.add_middleware(ProblemPages)
     return app
 
 

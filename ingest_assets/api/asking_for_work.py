@@ -52,7 +52,7 @@ async def accepted(
     job_id = _job_id(caller, repeat_key)
     if repeat_key and (known := await _known(services, job_id)) is not None:
         return _same(known, asked_hash), Chosen((), 0)
-    chosen = await _chosen(services, caller, wanted, asked)
+    chosen = await chosen_for(services, caller, wanted)
     if not chosen.document_ids:
         return None, chosen
     new = IngestJob(
@@ -98,8 +98,14 @@ def _same(job: IngestJob, asked_hash: str) -> IngestJob:
     return job
 
 
-async def _chosen(services: Services, caller: Caller, wanted: WantedJob, asked: Asked) -> Chosen:
+async def chosen_for(services: Services, caller: Caller, wanted: WantedJob) -> Chosen:
+    """The documents that a job would be about now.
+
+    Raises:
+        Problem: a document is unknown, or it is not said which.
+    """
     configured = await services.components.configured()
+    asked = Asked(Kind(wanted.mode), wanted.stores)
 
     def is_asked_for(label: DocumentLabel) -> bool:
         return asked.fits(label, configured)

@@ -73,7 +73,7 @@ async def jobs(services: Given, caller: Asking, limit: Annotated[int, Query(ge=1
 @router.get("/ingestion-jobs/{job_id}", dependencies=[READS])
 async def job(job_id: str, services: Given, caller: Asking) -> JobShape:
     """A job with its counts as they stand."""
-    return job_shape(await _job_of(services, caller, job_id))
+    return job_shape(await job_of(services, caller, job_id))
 
 
 @router.get("/ingestion-jobs/{job_id}/results", dependencies=[READS])
@@ -85,7 +85,7 @@ async def results(
     limit: Annotated[int, Query(ge=1, le=5_000, description="at least so many, in whole groups")] = 200,
 ) -> ResultPage:
     """What became of its documents, also while it goes on: what is recorded later comes behind."""
-    await _job_of(services, caller, job_id)
+    await job_of(services, caller, job_id)
     found, last = await services.components.jobs.results_behind(job_id, cursor, limit)
     shown = [result_shape(result) for result in found if result.belongs_to(caller.org_id)]
     return ResultPage(results=shown, next_cursor=last if len(found) >= limit else None)
@@ -104,7 +104,7 @@ async def events(
     last_event_id: Annotated[str, Header(max_length=200, description="go on behind this event")] = "",
 ) -> StreamingResponse:
     """Server-sent events: `stage`, `progress`, `outcome` of each document, `end`."""
-    await _job_of(services, caller, job_id)
+    await job_of(services, caller, job_id)
     stream = events_of(services.components.jobs, job_id, caller.org_id, last_event_id)
     return StreamingResponse(stream, media_type=MEDIA_TYPE)
 
@@ -112,12 +112,12 @@ async def events(
 @router.post("/ingestion-jobs/{job_id}/cancel", status_code=202, dependencies=[WRITES])
 async def cancel(job_id: str, services: Given, caller: Asking) -> JobShape:
     """Stop a job as Ctrl-C does: what it holds is released, what is done stays. One that is over stays as it is."""
-    found = await _job_of(services, caller, job_id)
+    found = await job_of(services, caller, job_id)
     if found.status is JobStatus.QUEUED:
         found = await services.components.accepted_jobs.call_off(job_id, utc_now(), _CANCELLED)
     if not found.is_terminal and not interrupt(found.owner):
         await services.components.jobs.settle_orphans(utc_now())
-        found = await _job_of(services, caller, job_id)
+        found = await job_of(services, caller, job_id)
         if not found.is_terminal:
             raise Problem(
                 409,
@@ -133,7 +133,7 @@ async def retry(
     job_id: str, services: Given, caller: Asking, response: Response, idempotency_key: RepeatKey = ""
 ) -> Accepted:
     """Have the documents of a job that failed, or that it did not come to, done by a new one."""
-    found = await _job_of(services, caller, job_id)
+    found = await job_of(services, caller, job_id)
     if not found.is_terminal:
         raise Problem(409, "not-over", "The job is not over.", "Wait for its end, or cancel it first.")
     done, _ = await services.components.jobs.results_behind(job_id, "", _ALL_RESULTS)
@@ -165,7 +165,7 @@ async def _ask(
     return Accepted(job=job_shape(job), n_busy=chosen.n_busy)
 
 
-async def _job_of(services: Services, caller: Caller, job_id: str) -> IngestJob:
+async def job_of(services: Services, caller: Caller, job_id: str) -> IngestJob:
     """A job of the caller's organisation."""
     job = await services.components.jobs.get(job_id[:_LONGEST_ID])
     if job.scope_id != caller.org_id:

@@ -4,15 +4,9 @@ from html import escape
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse
 
 router = APIRouter(include_in_schema=False)
-
-
-@router.get("/")
-async def first_page() -> RedirectResponse:
-    """Where a browser that has signed in begins."""
-    return RedirectResponse("/docs", 303)
 
 
 @router.get("/docs")

@@ -1,6 +1,6 @@
 """What a request would do, found without changing anything."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -26,6 +26,13 @@ class Planned(msgspec.Struct, frozen=True):
     filename: str
     action: Action
     why: str
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """What work on some documents takes: how many are extracted, and how many chunks embedded at most."""
+
+    n_to_extract: int
+    n_chunks: int
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -76,23 +83,39 @@ async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> 
     return Forecast(documents, selected.n_unchanged, selected.n_busy, errors)
 
 
+def estimate_of(docs: Iterable[DocStatus], asked: Asked, configured: Configured, anew: Sequence[str] = ()) -> Estimate:
+    """What it takes to do what somebody asks for.
+
+    Args:
+        docs: the documents it is about.
+        asked: what is asked for.
+        configured: what is stale against this.
+        anew: the stores that are emptied first; a document that is not stale is built there again.
+    """
+    n_to_extract = n_chunks = 0
+    for doc in docs:
+        n_to_extract += _is_to_extract(doc, asked, configured)
+        n_chunks += doc.n_chunks * len(asked.concerned(doc, configured) or anew)
+    return Estimate(n_to_extract, n_chunks)
+
+
 async def forecast_asked(components: Components, paths: Sequence[str], asked: Asked) -> Forecast:
     """What would be done of what somebody asks for."""
     parts = await parts_of(components, paths, remember=False)
     selected = await select_asked(components, asked, parts, whole=not paths)
     anew = await refusing_stores(components, asked.stores) if asked.kind is Kind.STALE else []
     ids = [*selected.document_ids, *[key for slug in anew for key in await documents_in(components.state, slug)]]
-    planned, n_chunks = [], 0
+    planned = []
     configured = await components.configured()
-    for key, doc in (await components.state.get_many(dict.fromkeys(ids))).items():
+    docs = await components.state.get_many(dict.fromkeys(ids))
+    for key, doc in docs.items():
         stores = asked.concerned(doc, configured) or anew
         action = Action.EXTRACT if _is_to_extract(doc, asked, configured) else Action.BUILD
-        n_chunks += doc.n_chunks * len(stores)
         why = f"{asked.kind} in {', '.join(stores)}" if stores else _why(doc)
         planned.append(Planned(key, doc.source_uri, shown_key(doc.source_uri), action, why))
     documents = sorted(planned, key=lambda item: item.source_uri)
-    n_to_extract = sum(item.action is Action.EXTRACT for item in documents)
-    return Forecast(documents, 0, selected.n_busy, [], n_to_extract, n_chunks, tuple(anew))
+    takes = estimate_of(docs.values(), asked, configured, anew)
+    return Forecast(documents, 0, selected.n_busy, [], takes.n_to_extract, takes.n_chunks, tuple(anew))
 
 
 def _is_to_extract(doc: DocStatus, asked: Asked, configured: Configured) -> bool:

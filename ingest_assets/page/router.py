@@ -1,0 +1,9 @@
+"""Every route of the page."""
+
+from fastapi import APIRouter
+
+from ingest_assets.page import correcting, document, jobs, library, reingest, search, spend, static_files, stores
+
+router = APIRouter()
+for part in (static_files, library, document, correcting, reingest, jobs, stores, spend, search):
+    router.include_router(part.router)

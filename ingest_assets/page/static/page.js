@@ -1,0 +1,47 @@
+// What the page does by itself: light or dark, ticks, and telling readers of a screen what has changed.
+// Live parts ask for themselves again by htmx; without scripts every page and form works, and is loaded again by hand.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const remembered = localStorage.getItem("theme");
+  if (remembered) root.dataset.theme = remembered;
+
+  const ticks = () => document.querySelectorAll("input[name=id][type=checkbox]");
+  const said = (element) => {
+    const place = document.getElementById("said");
+    if (place && element.dataset.said && place.textContent !== element.dataset.said) place.textContent = element.dataset.said;
+  };
+  const isOffline = (yes) => {
+    document.getElementById("offline").hidden = !yes;
+  };
+
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-theme-toggle]")) return;
+    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+    const now = root.dataset.theme || (dark ? "dark" : "light");
+    root.dataset.theme = now === "dark" ? "light" : "dark";
+    localStorage.setItem("theme", root.dataset.theme);
+  });
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-tick-all]")) ticks().forEach((tick) => (tick.checked = event.target.checked));
+  });
+  // A list in which something is ticked stays as it is, or the ticks would be lost.
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (event.target.querySelector("input[name=id]:checked")) event.preventDefault();
+  });
+  // What is unfolded stays so when its part of the page comes again.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const open = event.target.querySelectorAll("details");
+    event.target.dataset.open = [...open].map((each) => (each.open ? "1" : "0")).join("");
+    root.dataset.open = event.target.dataset.open;
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const now = document.getElementById(event.target.id);
+    if (!now) return;
+    now.querySelectorAll("details").forEach((each, number) => (each.open = (root.dataset.open || "")[number] === "1"));
+    said(now);
+  });
+  document.addEventListener("htmx:sendError", () => isOffline(true));
+  document.addEventListener("htmx:responseError", () => isOffline(true));
+  document.addEventListener("htmx:beforeOnLoad", () => isOffline(false));
+})();
