@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_DEV := $(VENV)/.setup-dev
 
-.PHONY: help ingest dev test test-servers test-browser planted-bugs check bench bench-parse bench-state bench-llm bench-peers lock clean
+.PHONY: help ingest dev test test-servers test-browser planted-bugs check bench bench-parse bench-state bench-api bench-llm bench-peers lock clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -57,6 +57,10 @@ bench-state: $(SETUP_DEV)  ## Measure the state: a million documents on SQLite, 
 	$(BIN)/python -m benchmarks.bench_state
 	$(BIN)/python -m benchmarks.bench_discovery
 	$(BIN)/python -m benchmarks.bench_state_servers
+
+bench-api: $(SETUP_DEV)  ## Ask the HTTP API over 100,000 documents: alone, beside two runs, and on DynamoDB Local.
+	$(BIN)/python -m benchmarks.bench_api
+	$(BIN)/python -m benchmarks.bench_api --dynamodb
 
 bench-llm: $(SETUP_DEV)  ## Measure calls to a language model beside the bare client libraries.
 	$(BIN)/python -m benchmarks.bench_llm
