@@ -15,10 +15,11 @@ from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.event_log.partition_events import forget_cached_statuses
 from ingest_assets.parsing import ParserPool
 from ingest_assets.partitions import documents
+from ingest_assets.paying import open_entry_finder
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.runs.dagster_reporter import DagsterReporter, code_version
 from ingest_assets.runs.interruption import run_interruptibly
-from ingest_assets.runs.run_outcome import log_outcome, raise_if_failed, tag_run
+from ingest_assets.runs.run_outcome import check_ceiling, log_outcome, raise_if_failed, tag_run
 from ingest_assets.settings import Settings
 from ingest_assets.targets import declared_stores, link_parts
 from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
@@ -118,6 +119,7 @@ def build_document_assets(
             context.instance.report_run_canceling(context.run)
             raise
         log_outcome(context.log, reporter)
+        check_ceiling(context.instance, reporter)
         tag_run(context.instance, context.run, _kind(context, config), reporter)
         raise_if_failed(reporter, settings.runs.fail_run_on)
         yield from ()  # every document's materialization has been reported already, in batches
@@ -143,44 +145,42 @@ async def _ingest(
         gc.freeze()
     components.extractor.check()
     async with components:
-        reporter = DagsterReporter(
-            context.instance,
-            context.run,
-            components.jobs,
-            await _open_job(components, config),
-            config.job_page,
-            on_progress,
-        )
+        job_id = await _open_job(components, config)
+        reporter = DagsterReporter(context.instance, context.run, components.jobs, job_id, config.job_page, on_progress)
         await refuse_unfinished(components.backend)
         await components.register_stores()
         worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)
-        with (
-            Heartbeat(worker, settings.lease / 3),
-            ParserPool(settings.parser_workers, settings.parse_limits, settings.parser_chunking) as pool,
-        ):
-            run = IngestRun(
-                components.state,
-                components.artifacts,
-                ExtractionStage(
-                    await components.sources(),
-                    pool,
-                    components.extractor,
+        stages = reporter.progress
+        entries = open_entry_finder(components, worker.worker_id, job_id or context.run_id, stages)
+        async with stages:
+            with (
+                Heartbeat(worker, settings.lease / 3),
+                ParserPool(settings.parser_workers, settings.parse_limits, settings.parser_chunking) as pool,
+            ):
+                run = IngestRun(
+                    components.state,
                     components.artifacts,
-                    components.extraction_parts,
-                    settings.limits.file_bytes,
-                ),
-                {slug: BuildStage(target) for slug, target in (await components.targets()).items()},
-                settings.retry_policy,
-                worker,
-                await _selection(context, config, components),
-                reporter,
-                settings.runs.group,
-            )
-            chosen = await _chosen(context, config, components)
-            if chosen is None:
-                await run.pull(config.limit)
-            else:
-                await run.work_on(chosen)
+                    ExtractionStage(
+                        await components.sources(),
+                        pool,
+                        entries,
+                        components.artifacts,
+                        components.extraction_parts,
+                        settings.limits.file_bytes,
+                        stages,
+                    ),
+                    {slug: BuildStage(target) for slug, target in (await components.targets()).items()},
+                    settings.retry_policy,
+                    worker,
+                    await _selection(context, config, components),
+                    reporter,
+                    settings.runs.group,
+                )
+                chosen = await _chosen(context, config, components)
+                if chosen is None:
+                    await run.pull(config.limit)
+                else:
+                    await run.work_on(chosen)
         await worker.end()
         if not await components.state.list_due(utc_now(), 1):
             # The last run of many: whatever its page counted wrong while they wrote, it counts again.

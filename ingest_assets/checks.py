@@ -11,10 +11,12 @@ import dagster as dg
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
 from ingest_assets.parsing.result import MOST_EMPTY_PAGES
+from ingest_assets.runs.run_outcome import CEILING_CHECK
 from ingest_assets.settings import Settings
 from ingest_assets.upkeep.staleness import stale_parts
 from resources.dagster_resources import DocumentStateStoreResource
 from resources.document_state.model import GONE, LinkState, Status
+from resources.document_state.take_up import is_held_back
 from resources.store.store import HeldDocument, Store
 
 _OF_PARTITIONS = {"dagster/partition", "dagster/asset_partition_range_start"}
@@ -34,7 +36,16 @@ def build_checks(settings: Settings) -> list[dg.AssetChecksDefinition]:
         asset=asset_keys.EXTRACTED,
         description="No document has more than a fifth of its pages without text: such pages are often scanned.",
     )
-    checks = [_build_check(settings, extracted, _check_chunks), _build_check(settings, pages, _check_pages)]
+    ceiling = dg.AssetCheckSpec(
+        CEILING_CHECK,
+        asset=asset_keys.EXTRACTED,
+        description="No document is held back because its extraction would cost more than `[spend]` allows.",
+    )
+    checks = [
+        _build_check(settings, extracted, _check_chunks),
+        _build_check(settings, pages, _check_pages),
+        _build_check(settings, ceiling, _check_ceiling),
+    ]
     for store in settings.stores:
         matches = dg.AssetCheckSpec(
             "store_matches_state",
@@ -109,6 +120,13 @@ async def _check_store(components: Components, slug: str) -> dg.AssetCheckResult
         known = await components.state.get_many(list(held))
         wrong += [key for key in held if key not in known or known[key].presence in GONE]
     return _result(wrong, {"documents": n})
+
+
+async def _check_ceiling(components: Components) -> dg.AssetCheckResult:
+    async with components:
+        counts = await components.state.counts()
+    n = sum(n for label, n in counts.items() if is_held_back(label.presence, label.extraction, label.extraction_reason))
+    return dg.AssetCheckResult(passed=not n, severity=dg.AssetCheckSeverity.WARN, metadata={"held back": n})
 
 
 async def _check_stale(components: Components, slug: str) -> dg.AssetCheckResult:

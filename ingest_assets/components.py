@@ -21,6 +21,7 @@ from resources.document_source.source_registry import SourceRegistry
 from resources.document_state.accepted_jobs import AcceptedJobs
 from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore, utc_now
 from resources.document_state.job_records import IngestJobs
+from resources.document_state.spend_gate import SpendGate
 from resources.document_state.spend_ledger import SpendLedger
 from resources.document_state.store_registry import StoreRegistry
 from resources.extractor.extractor import Extractor
@@ -97,6 +98,11 @@ class Components:
     def ledger(self) -> SpendLedger:
         """What was spent and is reserved."""
         return SpendLedger(self.backend)
+
+    @cached_property
+    def spend_gate(self) -> SpendGate:
+        """What admits paid calls, and settles them."""
+        return SpendGate(self.ledger, self.journal)
 
     @cached_property
     def extractor(self) -> Extractor:

@@ -24,6 +24,7 @@ from resources.document_source.document_source import DocumentSource
 from resources.document_source.exclusion import DEFAULT_EXCLUDE
 from resources.document_source.open_source import open_source
 from resources.document_state.retry_policy import RetryPolicy
+from resources.document_state.spend_book import Ceilings
 from resources.extractor.llm.options import LlmOptions, Price
 
 CONFIG_FILE = "ingest.toml"
@@ -141,6 +142,13 @@ class PriceSettings(_Section):
     output: Decimal = Field(ge=0, allow_inf_nan=False)
 
 
+class SpendSettings(_Section):
+    """What may be spent on models at most, in USD; left out: as much as it costs."""
+
+    per_job_usd: Decimal | None = Field(None, ge=0, allow_inf_nan=False)
+    per_day_usd: Decimal | None = Field(None, ge=0, allow_inf_nan=False, description="days are those of UTC")
+
+
 class RunSettings(_Section):
     """How work is cut into runs."""
 
@@ -207,6 +215,7 @@ class Settings(_Section):
     limits: LimitSettings = LimitSettings()
     llm: LlmSettings = LlmSettings()
     prices: dict[str, PriceSettings] = Field(default_factory=dict)
+    spend: SpendSettings = SpendSettings()
     retry: RetrySettings = RetrySettings()
     runs: RunSettings = RunSettings()
     discovery: DiscoverySettings = DiscoverySettings()
@@ -290,6 +299,12 @@ class Settings(_Section):
         """How a language model is used, prices included."""
         prices = {model: Price(price.input, price.output) for model, price in self.prices.items()}
         return LlmOptions(**self.llm.model_dump(), prices=prices)
+
+    @cached_property
+    def ceilings(self) -> Ceilings:
+        """What may be spent at most, in millionths of a dollar, rounded down."""
+        wanted = (self.spend.per_job_usd, self.spend.per_day_usd)
+        return Ceilings(*(None if usd is None else int(usd * 1_000_000) for usd in wanted))
 
     @cached_property
     def retry_policy(self) -> RetryPolicy:
@@ -378,6 +393,7 @@ _SECTIONS: dict[str, type[BaseModel]] = {
     "limits": LimitSettings,
     "llm": LlmSettings,
     "prices": PriceSettings,
+    "spend": SpendSettings,
     "retry": RetrySettings,
     "runs": RunSettings,
     "discovery": DiscoverySettings,

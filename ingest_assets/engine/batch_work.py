@@ -5,7 +5,7 @@ Artifacts are durable before a record points to them, and a store is written bef
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import msgspec
@@ -30,10 +30,17 @@ from resources.document_state.workers import Worker
 
 # Nobody can mend these in the document itself: its type is simply not read.
 _SKIPPING = frozenset({Reason.UNSUPPORTED_TYPE})
+# Looking again costs reading and parsing, and nothing at all is paid before a ceiling allows it.
+_HELD_FOR = timedelta(minutes=10)
+_OUTCOMES = {Status.SKIPPED: Outcome.SKIPPED, Status.PENDING: Outcome.PENDING}
 
 
 class BatchWork:
-    """Takes batches through their stages, as one worker."""
+    """Takes batches through their stages, as one worker.
+
+    Attributes:
+        is_held_back: a ceiling of spending has held back a batch; the next ones most likely would be as well.
+    """
 
     def __init__(
         self,
@@ -57,6 +64,7 @@ class BatchWork:
         self._selection = selection
         self._document_done = document_done
         self._removal = RemovalStage(state, artifacts, builds, policy, worker)
+        self.is_held_back = False
 
     async def begin(self, batch: Batch) -> None:
         """Start what can go on by itself: reading and parsing."""
@@ -123,7 +131,7 @@ class BatchWork:
     ) -> tuple[list[DocStatus], list[DocumentReport]]:
         """Publish what extraction ended in; gives the documents that go on to be built, and reports of the others."""
         now = utc_now()
-        stored = await self._publish([(self._extracted(extraction, now), extraction.doc) for extraction in extractions])
+        stored = await self._publish([(self._paid(extraction, now), extraction.doc) for extraction in extractions])
         go_on, reports = [], []
         for extraction, doc in zip(extractions, stored, strict=True):
             if doc is None:
@@ -131,17 +139,24 @@ class BatchWork:
             elif extraction.reason is None:
                 go_on.append(doc)
             else:
-                skipped = doc.extraction.status is Status.SKIPPED
-                reports.append(
-                    self._report(doc, Outcome.SKIPPED if skipped else Outcome.FAILED, seconds=extraction.seconds)
-                )
+                self.is_held_back |= extraction.reason is Reason.SPEND_CEILING
+                outcome = _OUTCOMES.get(doc.extraction.status, Outcome.FAILED)
+                reports.append(self._report(doc, outcome, extraction))
                 self._document_done()
         return go_on, reports
+
+    def _paid(self, extraction: Extraction, now: datetime) -> DocStatus:
+        """What extraction ended in, and what the document has cost so far."""
+        extracted = self._extracted(extraction, now)
+        cost = extraction.doc.spent_micro_usd + extraction.bill.micro_usd
+        return msgspec.structs.replace(extracted, spent_micro_usd=cost)
 
     def _extracted(self, extraction: Extraction, now: datetime) -> DocStatus:
         doc, artifact = extraction.doc, extraction.artifact
         if extraction.reason in _SKIPPING:
             return transitions.extraction_skipped(doc, extraction.reason, extraction.error, now)
+        if extraction.reason is Reason.SPEND_CEILING:
+            return transitions.held_back(doc, extraction.reason, extraction.error, now, now + _HELD_FOR)
         if extraction.reason is not None:
             return transitions.extraction_failed(doc, extraction.reason, extraction.error, now, self._policy)
         if artifact is None:
@@ -261,19 +276,27 @@ class BatchWork:
             outcome = Outcome.UNCHANGED
         else:
             outcome = Outcome.SUCCEEDED
-        report = self._report(doc, outcome, seconds=extraction.seconds if extraction else 0.0)
-        if extraction is not None and extraction.artifact is not None:
-            n_void = len(extraction.artifact.void_corrections)
-            report = msgspec.structs.replace(
-                report, result=msgspec.structs.replace(report.result, n_void_corrections=n_void)
-            )
+        report = self._report(doc, outcome, extraction)
         return msgspec.structs.replace(report, extracted=extracted, built=built, failed=failed)
 
     async def _publish(self, changes: Sequence[Change]) -> list[DocStatus | None]:
         return await self._state.set_many(changes) if changes else []
 
-    def _report(self, doc: DocStatus, outcome: Outcome, seconds: float = 0.0) -> DocumentReport:
-        return report_of(doc, outcome, self._worker.run_id, seconds)
+    def _report(self, doc: DocStatus, outcome: Outcome, extraction: Extraction | None = None) -> DocumentReport:
+        report = report_of(doc, outcome, self._worker.run_id)
+        if extraction is None:
+            return report
+        bill, artifact = extraction.bill, extraction.artifact
+        result = msgspec.structs.replace(
+            report.result,
+            seconds=round(extraction.seconds, 3),
+            n_void_corrections=len(artifact.void_corrections) if artifact else 0,
+            n_calls=bill.n_calls,
+            input_tokens=bill.input_tokens,
+            output_tokens=bill.output_tokens,
+            micro_usd=bill.micro_usd,
+        )
+        return msgspec.structs.replace(report, result=result)
 
 
 def _is_extracted(doc: DocStatus) -> bool:

@@ -39,10 +39,10 @@ class Reporter(Protocol):
         """A group is published. What must be told elsewhere has been told when this returns."""
 
 
-def report_of(doc: DocStatus, outcome: Outcome, run_id: str, seconds: float = 0.0) -> DocumentReport:
+def report_of(doc: DocStatus, outcome: Outcome, run_id: str) -> DocumentReport:
     """The report of a document whose run ended in `outcome` for it."""
     failing = doc.extraction if doc.extraction.reason is not None else doc.build
-    told = outcome in (Outcome.FAILED, Outcome.SKIPPED)
+    told = outcome in (Outcome.FAILED, Outcome.SKIPPED, Outcome.PENDING)
     result = DocumentResult(
         doc.document_id,
         doc.source_uri,
@@ -53,7 +53,6 @@ def report_of(doc: DocStatus, outcome: Outcome, run_id: str, seconds: float = 0.
         failing.error if told else "",
         doc.n_chunks,
         doc.n_entries,
-        round(seconds, 3),
         knowledge_document_id=doc.artifact if outcome in (Outcome.SUCCEEDED, Outcome.UNCHANGED) else "",
     )
     return DocumentReport(doc, result)

@@ -7,16 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from ingest_assets.engine.entry_finding import Bill, Chunked, EntryFinder, Finding
+from ingest_assets.engine.progress import Progress
 from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
 from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.corrections import carried_over, with_lost_corrections
 from resources.document_source.document_source import DocumentSource, ReadError
+from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.model import DocStatus, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.transitions import IMPORTED_PART
-from resources.extractor.extractor import ExtractionError, Extractor
 
 _logger = logging.getLogger(__name__)
 
@@ -36,6 +38,7 @@ class Extraction(msgspec.Struct):
     n_pages: int = 0
     n_empty_pages: int = 0
     seconds: float = 0.0
+    bill: Bill = Bill()
 
 
 class BegunExtraction:
@@ -55,16 +58,18 @@ class ExtractionStage:
         self,
         sources: Mapping[str, DocumentSource],
         pool: ParserPool,
-        extractor: Extractor,
+        entries: EntryFinder,
         artifacts: ArtifactStore,
         config_parts: Mapping[str, str],
         max_file_bytes: int,
+        progress: Progress,
     ) -> None:
         self._reading = ReadAhead(sources, max_file_bytes)
         self._pool = pool
-        self._extractor = extractor
+        self._entries = entries
         self._artifacts = artifacts
         self._config_parts = dict(config_parts)
+        self._progress = progress
 
     def is_outdated(self, doc: DocStatus) -> bool:
         """Whether a document was extracted, and with another configuration than today's."""
@@ -80,6 +85,7 @@ class ExtractionStage:
             docs: claimed documents.
             force: extract although content and configuration are as at the last extraction.
         """
+        self._progress.enters(JobStage.PARSING)
         begun = BegunExtraction(docs)
         begun.parsed = asyncio.get_running_loop().run_in_executor(None, self._parse, begun, force)
         return begun
@@ -91,17 +97,29 @@ class ExtractionStage:
         """
         if begun.parsed is not None:
             await begun.parsed
+        self._progress.enters(JobStage.FILTERING)
         previous = await self._corrected_before(begun)
-        # At once: a model is waited for by many documents, and paces them itself.
-        await asyncio.gather(
-            *(self._finish(begun.extractions[document_id], outcome) for document_id, outcome in begun.outcomes)
-        )
-        for document_id, _ in begun.outcomes:
+        parsed: dict[str, ParsedDocument] = {}
+        for document_id, outcome in begun.outcomes:
             extraction = begun.extractions[document_id]
+            extraction.seconds = outcome.seconds
+            if isinstance(outcome, ParseFailure):
+                extraction.reason, extraction.error = outcome.reason, outcome.detail
+            else:
+                parsed[document_id] = outcome
+        batch = [
+            Chunked(document_id, begun.extractions[document_id].doc.org_id, chunks_of(document_id, outcome.pieces))
+            for document_id, outcome in parsed.items()
+        ]
+        findings = await self._entries.find(batch) if batch else []
+        for chunked, finding in zip(batch, findings, strict=True):
+            extraction = begun.extractions[chunked.document_id]
+            _take(extraction, parsed[chunked.document_id], chunked, finding)
             if extraction.artifact is not None:
                 extraction.artifact = _with_corrections(extraction.doc, extraction.artifact, previous)
         done = [begun.extractions[doc.document_id] for doc in begun.docs]
         fresh = [extraction for extraction in done if extraction.artifact is not None]
+        self._progress.enters(JobStage.PERSISTING)
         # In a thread: a bucket is waited for while the group before is reported.
         keys = await asyncio.to_thread(
             self._artifacts.put_many, [extraction.artifact for extraction in fresh if extraction.artifact]
@@ -138,37 +156,27 @@ class ExtractionStage:
                 continue
             yield doc.document_id, doc.filename, read.content
 
-    async def _finish(self, extraction: Extraction, outcome: ParsedDocument | ParseFailure) -> None:
-        extraction.seconds = outcome.seconds
-        if isinstance(outcome, ParseFailure):
-            extraction.reason, extraction.error = outcome.reason, outcome.detail
-            return
-        document_id = extraction.doc.document_id
-        chunks = chunks_of(document_id, outcome.pieces)
-        try:
-            entries = await self._extractor.extract(document_id, chunks)
-        except ExtractionError as error:
-            extraction.reason, extraction.error = error.reason, str(error)
-            return
-        except Exception as error:
-            # One document must not stop its neighbours.
-            _logger.exception("Extractor '%s', document '%s'", self._extractor.name, document_id)
-            extraction.reason, extraction.error = Reason.INTERNAL_ERROR, str(error)
-            return
-        extraction.n_chars = outcome.n_chars
-        extraction.n_pages, extraction.n_empty_pages = outcome.pages or 0, outcome.empty_pages
-        extraction.artifact = Artifact(
-            document_id,
-            outcome.title,
-            outcome.media_type,
-            outcome.parser,
-            chunkset_hash(chunks),
-            chunks,
-            entries,
-            tuple(outcome.warnings),
-            parts=extraction.parts,
-            n_chars=outcome.n_chars,
-        )
+
+def _take(extraction: Extraction, outcome: ParsedDocument, chunked: Chunked, finding: Finding) -> None:
+    """Note what was found in a parsed document."""
+    extraction.bill = finding.bill
+    if finding.reason is not None:
+        extraction.reason, extraction.error = finding.reason, finding.error
+        return
+    extraction.n_chars = outcome.n_chars
+    extraction.n_pages, extraction.n_empty_pages = outcome.pages or 0, outcome.empty_pages
+    extraction.artifact = Artifact(
+        chunked.document_id,
+        outcome.title,
+        outcome.media_type,
+        outcome.parser,
+        chunkset_hash(chunked.chunks),
+        chunked.chunks,
+        finding.entries,
+        (*outcome.warnings, *finding.warnings),
+        parts=extraction.parts,
+        n_chars=outcome.n_chars,
+    )
 
 
 def _n_corrections(doc: DocStatus) -> int:

@@ -44,18 +44,18 @@ class IngestRun:
         )
 
     async def pull(self, limit: int) -> None:
-        """Claim due documents and do them, until `limit` are claimed or nothing is due."""
+        """Claim due documents and do them, until `limit` are claimed, nothing is due or a ceiling holds them back."""
         await self._work(self._due(limit))
 
     async def work_on(self, document_ids: Sequence[str]) -> None:
-        """Do these documents, group by group."""
+        """Do these documents, group by group, until a ceiling holds them back: what is left stays as it is."""
         await self._work(self._listed(document_ids))
 
     async def _due(self, limit: int) -> AsyncIterator[Batch]:
         claimed = 0
         # An index that lags behind still lists what this run has done.
         seen: set[str] = set()
-        while claimed < limit:
+        while claimed < limit and not self._batches.is_held_back:
             wanted = min(self._group, limit - claimed)
             # Other workers read the same list: looking further down finds what they have not claimed.
             listed = await self._state.list_due_together(utc_now(), wanted * 4 + len(seen), self._worker.worker_id)
@@ -69,7 +69,7 @@ class IngestRun:
 
     async def _listed(self, document_ids: Sequence[str]) -> AsyncIterator[Batch]:
         remaining = self._state.in_parts(dict.fromkeys(document_ids))
-        while remaining:
+        while remaining and not self._batches.is_held_back:
             batch = await self._claims.claim(remaining[: self._group], self._group)
             remaining = batch.left + remaining[self._group :]
             yield batch

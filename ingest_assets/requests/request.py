@@ -201,9 +201,12 @@ class Request:
     def _do_pages(self, job: IngestJob) -> None:
         from ingest_assets.runs.list_runs import ListRuns
 
+        jobs = self._components.jobs
         runs = ListRuns(self._components.settings, self._dagster, self._watcher.advances)
         for page in range(job.n_pages):
-            asyncio.run(self._components.jobs.add_run(job.job_id, runs.execute(job, page)))
+            asyncio.run(jobs.add_run(job.job_id, runs.execute(job, page)))
+            if asyncio.run(jobs.get(job.job_id)).n_blocked_batches:
+                break  # the ceiling that held a batch back would hold back the next one
 
     @contextlib.contextmanager
     def _settled_whatever_happens(self, job: IngestJob) -> Iterator[None]:

@@ -14,7 +14,7 @@ from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import DocStatus, Presence, Status
-from resources.document_state.take_up import Mode, is_taken_up
+from resources.document_state.take_up import Mode, is_held_back, is_taken_up
 
 _ALL = 10_000_000
 
@@ -92,6 +92,7 @@ async def select(
     if whole:
         open_docs = dict(labels)
         candidates = await state.list_due(now, _ALL)
+        candidates += sorted({key for key, label in labels.items() if _is_held_back(label)} - set(candidates))
     else:
         docs = await _open_in(components, parts, labels)
         open_docs = {key: labels[key] for key in docs}
@@ -145,6 +146,10 @@ async def _free_in(components: Components, parts: Sequence[Part]) -> AsyncIterat
     async for doc in present:
         if any(part.contains(doc) for part in parts):
             yield doc
+
+
+def _is_held_back(label: DocumentLabel) -> bool:
+    return not label.claimed and is_held_back(label.presence, label.extraction, label.extraction_reason)
 
 
 def _has_failed(label: DocumentLabel) -> bool:

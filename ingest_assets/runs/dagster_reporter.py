@@ -11,6 +11,7 @@ from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.event_log.event_entries import PartitionMaterialized
 from ingest_assets.event_log.partition_events import report_failed, report_materialized
 from ingest_assets.partitions import DagsterPartitions
+from ingest_assets.runs.job_progress import JobProgress
 from resources.artifact_store.artifact import short_hash
 from resources.document_source.document_ids import shown_key
 from resources.document_state.ingest_jobs import DocumentResult, Outcome
@@ -27,6 +28,7 @@ class DagsterReporter:
     """The engine's reporter for a run of Dagster.
 
     Attributes:
+        progress: what the work is at, for the engine to say.
         outcomes: how many documents ended in each outcome so far.
         failures: the results of those that failed.
     """
@@ -48,6 +50,7 @@ class DagsterReporter:
         self._job_page = job_page
         self._on_progress = on_progress
         self._n_groups = 0
+        self.progress = JobProgress(instance, run.run_id, jobs, job_id)
         self.outcomes: Counter[Outcome] = Counter()
         self.failures: list[DocumentResult] = []
 
@@ -79,11 +82,11 @@ def materializations(report: DocumentReport) -> list[PartitionMaterialized]:
     doc = report.doc
     if doc is None:
         return []
-    events = [extracted_event(doc, report.result.seconds)] if report.extracted else []
+    events = [extracted_event(doc, report.result)] if report.extracted else []
     return events + [built_event(doc, slug) for slug in report.built]
 
 
-def extracted_event(doc: DocStatus, seconds: float = 0.0) -> PartitionMaterialized:
+def extracted_event(doc: DocStatus, result: DocumentResult | None = None) -> PartitionMaterialized:
     """The materialization of `extracted`. Its data version is the hash of chunk set and entries.
 
     It names no code version: Dagster would then compare each document with every source asset, and call all of them
@@ -96,8 +99,15 @@ def extracted_event(doc: DocStatus, seconds: float = 0.0) -> PartitionMaterializ
         "media_type": doc.media_type,
         "parser": doc.parser,
         "bytes": doc.size,
-        "seconds": seconds,
+        "seconds": result.seconds if result else 0.0,
     }
+    if result is not None and result.n_calls:
+        metadata |= {
+            "model calls": result.n_calls,
+            "tokens in": result.input_tokens,
+            "tokens out": result.output_tokens,
+            "cost (USD)": result.micro_usd / 1_000_000,
+        }
     if doc.n_pages:
         metadata |= {"pages": doc.n_pages, "pages_without_text": doc.n_empty_pages}
     if doc.warnings:

@@ -10,10 +10,10 @@ from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
 from ingest_assets.runs.process_tag import process_tag
 from ingest_assets.runs.run_error import RunError
+from ingest_assets.runs.run_tags import JOB_TAG, KIND_TAG
 from ingest_assets.settings import Settings
 from resources.document_state.ingest_jobs import IngestJob
 
-JOB_TAG = "ingest/job"
 # Dagster prints every event of a run to the terminal unless told otherwise; they are in its log either way.
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
@@ -37,7 +37,7 @@ class ListRuns:
         """
         tags = {
             JOB_TAG: job.job_id,
-            "ingest/kind": "list",
+            KIND_TAG: "list",
             "ingest/mode": job.mode.value,
             "ingest/documents": str(job.n_listed),
             **process_tag(),

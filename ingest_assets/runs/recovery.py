@@ -12,7 +12,7 @@ from ingest_assets.event_log.partition_events import report_failed, report_outsi
 from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.runs.dagster_reporter import built_event, extracted_event
 from ingest_assets.runs.process_tag import runs_of_dead_processes
-from ingest_assets.runs.run_outcome import RESULT_TAG
+from ingest_assets.runs.run_tags import RESULT_TAG
 from resources.document_state import transitions
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Status, is_partition
@@ -42,7 +42,9 @@ class Recovered(msgspec.Struct):
 async def recover(components: Components, instance: dg.DagsterInstance, watch: WorkerWatch) -> Recovered:
     """Settle every worker the watch finds dead. Each step repeated changes nothing, so it may die anywhere itself."""
     done = Recovered()
-    for worker in await watch.bury():
+    dead = await watch.bury()
+    await _settle_spending(components, watch)
+    for worker in dead:
         run = instance.get_run_by_id(worker.run_id) if worker.run_id else None
         done.documents += await _release(components, worker)
         docs = list((await components.state.get_many(worker.claimed)).values())
@@ -87,6 +89,16 @@ async def _release_ownerless(components: Components, watch: WorkerWatch) -> int:
     now = utc_now()
     stored = await components.state.set_many([(transitions.released(doc, now), doc) for doc in lost])
     return sum(doc is not None for doc in stored)
+
+
+async def _settle_spending(components: Components, watch: WorkerWatch) -> None:
+    """Put what the dead have spent, or may have spent, in place of what they had reserved."""
+
+    async def living() -> list[str]:
+        return [worker.worker_id for worker in await watch.living()]
+
+    if components.extractor.is_paid or await components.ledger.open_reservations():
+        await components.spend_gate.sweep(living)
 
 
 async def _held_by(components: Components, worker: WorkerRecord) -> list[DocStatus]:

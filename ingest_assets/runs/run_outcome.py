@@ -7,17 +7,20 @@ from typing import Literal
 
 import dagster as dg
 
+from ingest_assets import asset_keys
 from ingest_assets.runs.dagster_reporter import DagsterReporter
-from resources.document_state.ingest_jobs import DocumentResult, Outcome
+from ingest_assets.runs.run_tags import KIND_TAG, RESULT_TAG, STATUS_TAG
+from resources.document_state.ingest_jobs import DocumentResult, JobStatus, Outcome
 
-KIND_TAG = "ingest/kind"
-RESULT_TAG = "ingest/result"
+CEILING_CHECK = "within_spend_ceiling"
 _ROWS = 200
 
 
 def log_outcome(log: logging.Logger, reporter: DagsterReporter) -> None:
     """One line of counts, and one for each failed document."""
     log.info("Documents: %s.", _counts(reporter))
+    if reporter.progress.refusal:
+        log.warning("Held back. %s", reporter.progress.refusal)
     if not reporter.outcomes:
         log.info("What failed for good is not due. To try it anyway: `ingest retry`, or materialize its partition.")
     for failure in reporter.failures[:_ROWS]:
@@ -26,7 +29,23 @@ def log_outcome(log: logging.Logger, reporter: DagsterReporter) -> None:
 
 def tag_run(instance: dg.DagsterInstance, run: dg.DagsterRun, kind: str, reporter: DagsterReporter) -> None:
     """Make the list of runs say what each was about and what became of it."""
-    instance.add_run_tags(run.run_id, {KIND_TAG: kind, RESULT_TAG: _counts(reporter)})
+    tags = {KIND_TAG: kind, RESULT_TAG: _counts(reporter), STATUS_TAG: _status(reporter).value}
+    instance.add_run_tags(run.run_id, tags)
+
+
+def check_ceiling(instance: dg.DagsterInstance, reporter: DagsterReporter) -> None:
+    """Make the check `within_spend_ceiling` say whether a batch of this run was held back, if any had to be paid."""
+    if reporter.progress.n_estimates:
+        refusal = reporter.progress.refusal
+        instance.report_runless_asset_event(
+            dg.AssetCheckEvaluation(
+                asset_key=asset_keys.EXTRACTED,
+                check_name=CEILING_CHECK,
+                passed=not refusal,
+                metadata={"why": refusal} if refusal else {},
+                severity=dg.AssetCheckSeverity.WARN,
+            )
+        )
 
 
 def raise_if_failed(reporter: DagsterReporter, fail_run_on: Literal["any", "all", "none"]) -> None:
@@ -46,6 +65,16 @@ def raise_if_failed(reporter: DagsterReporter, fail_run_on: Literal["any", "all"
         metadata={"failed documents": dg.MetadataValue.md(_table(reporter.failures))},
         allow_retries=False,
     )
+
+
+def _status(reporter: DagsterReporter) -> JobStatus:
+    """As a job's would be that consists of this run."""
+    if reporter.progress.refusal:
+        return JobStatus.BLOCKED
+    if not reporter.outcomes[Outcome.FAILED]:
+        return JobStatus.SUCCEEDED
+    done = reporter.outcomes[Outcome.SUCCEEDED] + reporter.outcomes[Outcome.REMOVED]
+    return JobStatus.PARTIAL if done else JobStatus.FAILED
 
 
 def _counts(reporter: DagsterReporter) -> str:

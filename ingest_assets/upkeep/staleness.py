@@ -148,23 +148,23 @@ def _label_differences(label: DocumentLabel, link_config: str, slug: str, config
     return found
 
 
+_NOT_DONE = {Status.FAILED: Verdict.FAILED, Status.SKIPPED: Verdict.SKIPPED, Status.PENDING: Verdict.PENDING}
+
+
 def _extraction(doc: DocStatus, configured: Configured) -> Standing:
     phase = doc.extraction
-    match phase.status:
-        case Status.FAILED | Status.SKIPPED:
-            verdict = Verdict.FAILED if phase.status is Status.FAILED else Verdict.SKIPPED
-            return Standing("", verdict, why=_reason(phase), what_to_do=phase.reason.what_to_do if phase.reason else "")
-        case Status.IN_PROGRESS:
-            return Standing("", Verdict.IN_PROGRESS, why="a worker has it")
-        case Status.PENDING:
-            why = "its content changed, and is not read yet" if doc.artifact else "it is not read yet"
-            return Standing("", Verdict.PENDING, why=why, what_to_do="`ingest run`")
-        case Status.COMPLETED:
-            if IMPORTED_PART in phase.parts:
-                return Standing("", Verdict.CURRENT, why="extracted by another tool")
-            if differences := extraction_differences(doc, configured):
-                return Standing("", Verdict.STALE, differences, what_to_do="`ingest run --stale`")
-            return Standing("", Verdict.CURRENT)
+    if phase.reason is not None:  # FAILED and SKIPPED have one, and PENDING if a ceiling holds it back
+        return Standing("", _NOT_DONE[phase.status], why=_reason(phase), what_to_do=phase.reason.what_to_do)
+    if phase.status is Status.IN_PROGRESS:
+        return Standing("", Verdict.IN_PROGRESS, why="a worker has it")
+    if phase.status is Status.PENDING:
+        why = "its content changed, and is not read yet" if doc.artifact else "it is not read yet"
+        return Standing("", Verdict.PENDING, why=why, what_to_do="`ingest run`")
+    if IMPORTED_PART in phase.parts:
+        return Standing("", Verdict.CURRENT, why="extracted by another tool")
+    if differences := extraction_differences(doc, configured):
+        return Standing("", Verdict.STALE, differences, what_to_do="`ingest run --stale`")
+    return Standing("", Verdict.CURRENT)
 
 
 def _store(doc: DocStatus, slug: str, configured: Configured) -> Standing:

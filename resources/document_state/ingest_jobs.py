@@ -50,7 +50,8 @@ class DocumentResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a job made of one document.
 
     `n_void_corrections`: corrections of texts that it does not have any more. `knowledge_document_id`: the key of the
-    artifact with its chunks and entries; "" if it has none.
+    artifact with its chunks and entries; "" if it has none. What its calls to a model cost is in tokens and millionths
+    of a dollar; calls whose bill is unknown are in the ledger alone.
     """
 
     document_id: str
@@ -65,6 +66,10 @@ class DocumentResult(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     n_void_corrections: int = 0
     knowledge_document_id: str = ""
+    n_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    micro_usd: int = 0
 
     def belongs_to(self, org_id: str) -> bool:
         """Whether the document is an organisation's: its id says so."""

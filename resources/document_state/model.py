@@ -73,10 +73,11 @@ class PhaseState(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         status: where it stands.
         changed_at: when the status changed.
-        reason: why it is FAILED or SKIPPED.
+        reason: why it is FAILED or SKIPPED, or held back.
         error: one sentence of detail, cut.
         attempts: failed attempts since the content changed or a person asked again.
-        next_attempt_at: when a FAILED phase is tried again by itself; None: not by itself.
+        next_attempt_at: when a phase that is FAILED, or held back, is tried again by itself; None: not by itself, or,
+            if it is PENDING, at once.
         parts: the fingerprint of the work that completed, as named short hashes.
         run_id: the run that brought the status about.
     """
@@ -144,6 +145,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         n_pages, n_empty_pages: its pages or slides, 0 for formats without, and how many of them gave no text.
         token: the last fencing token given out.
         last_run_id: the run that changed it last.
+        spent_micro_usd: what models were paid for it so far, in millionths of a dollar.
         history: its last changes, the oldest first.
         version, write_id: the state of the record this copy was read at; assigned by the state store, never stored
             inside the value.
@@ -180,6 +182,7 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     token: int = 0
     last_run_id: str = ""
     last_extracted_turn: int | None = None
+    spent_micro_usd: int = 0
     history: tuple[Change, ...] = ()
     version: int = 0
     write_id: str = ""

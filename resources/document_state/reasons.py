@@ -21,7 +21,7 @@ class _Meaning(NamedTuple):
 
 
 class Reason(StrEnum):
-    """Why a phase of a document is FAILED or SKIPPED."""
+    """Why a phase of a document is FAILED or SKIPPED, or is held back while it is PENDING."""
 
     EMPTY_FILE = "empty_file"
     NO_TEXT = "no_text"
@@ -53,6 +53,7 @@ class Reason(StrEnum):
     MODEL_MALFORMED = "model_malformed"
     MODEL_REFUSED = "model_refused"
     CONTEXT_TOO_LONG = "context_too_long"
+    SPEND_CEILING = "spend_ceiling"
     UNKNOWN_DOCUMENT = "unknown_document"
     INTERNAL_ERROR = "internal_error"
 
@@ -127,6 +128,9 @@ _MEANINGS: dict[Reason, _Meaning] = {
     ),
     Reason.CONTEXT_TOO_LONG: _Meaning(
         Remedy.NEEDS_PERSON, "It is more than the model takes at once. Lower `llm.input_tokens` or `chunking.size`."
+    ),
+    Reason.SPEND_CEILING: _Meaning(
+        Remedy.MAY_HEAL, "A ceiling of `[spend]` holds it back, unpaid. Raise it, or wait: it is tried again by itself."
     ),
     Reason.UNKNOWN_DOCUMENT: _Meaning(
         Remedy.NEEDS_PERSON, "No source ever listed it. Remove the partition, or put the file in."

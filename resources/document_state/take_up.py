@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from resources.document_state.model import GONE, DocStatus, Presence, Status
+from resources.document_state.reasons import Reason
 from resources.document_state.transitions import due_at
 
 
@@ -34,7 +35,12 @@ def is_taken_up(doc: DocStatus, mode: Mode, now: datetime) -> bool:
     if mode is Mode.RETRY_FAILED:
         return doc.presence is Presence.PRESENT and Status.FAILED in (doc.extraction.status, doc.build.status)
     due = due_at(doc)
-    return due is not None and due <= now
+    return (due is not None and due <= now) or is_held_back(doc.presence, doc.extraction.status, doc.extraction.reason)
+
+
+def is_held_back(presence: Presence, status: Status, reason: Reason | None) -> bool:
+    """Whether a ceiling of spending holds an extraction back: whoever asks for it has perhaps raised that."""
+    return presence is Presence.PRESENT and status is Status.PENDING and reason is not None
 
 
 def action_for(doc: DocStatus, *, force: bool = False) -> Action | None:

@@ -255,6 +255,14 @@ def extraction_failed(doc: DocStatus, reason: Reason, error: str, now: datetime,
     return derived(doc, now, extraction=failed, claim=None)
 
 
+def held_back(doc: DocStatus, reason: Reason, error: str, now: datetime, until: datetime) -> DocStatus:
+    """It was not extracted, and that is no failure: still PENDING, due again at `until`; the claim ends."""
+    pending = PhaseState(
+        Status.PENDING, now, reason, error[:ERROR_CHARACTERS], next_attempt_at=until, parts=doc.extraction.parts
+    )
+    return derived(doc, now, extraction=pending, claim=None)
+
+
 def extraction_skipped(doc: DocStatus, reason: Reason, error: str, now: datetime) -> DocStatus:
     """The document is deliberately not extracted; the claim ends."""
     skipped = PhaseState(
@@ -303,7 +311,7 @@ def due_at(doc: DocStatus) -> datetime | None:
         return doc.build.next_attempt_at or doc.updated_at - CLOCK_DOUBT
     for phase in (doc.extraction, doc.build):
         if phase.status is Status.PENDING:
-            return phase.changed_at - CLOCK_DOUBT
+            return phase.next_attempt_at or phase.changed_at - CLOCK_DOUBT
         if phase.status is Status.FAILED:
             return phase.next_attempt_at
     return None

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from resources.artifact_store.artifact import Chunk, Entry
 from resources.document_state.reasons import Reason
@@ -22,11 +23,13 @@ class ExtractionError(Exception):
 class Extractor(ABC):
     """Finds statements, key phrases and entities in chunks.
 
-    `name` and `version` are parts of a document's fingerprint: changing either makes its extraction stale.
+    `name` and `version` are parts of a document's fingerprint: changing either makes its extraction stale. Of one that
+    `is_paid`, calls are estimated, admitted and journaled.
     """
 
     name: str
     version: str
+    is_paid: ClassVar[bool] = False
 
     @property
     def parts(self) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from ingest_assets.engine.building import BuildStage
 from ingest_assets.engine.claims import Selection
 from ingest_assets.engine.document_report import DocumentReport
+from ingest_assets.engine.entry_finding import FreeEntries
 from ingest_assets.engine.extraction import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.parsing import ParserPool
@@ -16,7 +17,7 @@ from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.local_source import LocalSource
 from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
-from resources.document_state.ingest_jobs import DocumentResult, Outcome
+from resources.document_state.ingest_jobs import DocumentResult, JobStage, Outcome
 from resources.document_state.model import DocStatus
 from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.workers import KIND as WORKER_KIND
@@ -47,6 +48,7 @@ class RecordedReports:
     def __init__(self, raises: BaseException | None = None, at: str = "") -> None:
         self.reports: list[DocumentReport] = []
         self.groups: list[int] = []
+        self.stages: list[JobStage] = []
         self.n_done = 0
         self._raises = raises
         self._at = at
@@ -56,6 +58,13 @@ class RecordedReports:
         self.n_done += 1
         if self._raises is not None and self._at == "document_done":
             raise self._raises
+
+    def enters(self, stage: JobStage) -> None:
+        """See Progress."""
+        self.stages.append(stage)
+
+    async def estimated(self, micro_usd: int, refusal: str) -> None:
+        """See Progress."""
 
     async def group_done(self, reports: Sequence[DocumentReport]) -> None:
         """See Reporter."""
@@ -148,7 +157,15 @@ class Workshop:
         return IngestRun(
             self.state,
             self.artifacts,
-            ExtractionStage({"docs": self.source}, self.pool, self.extractor, self.artifacts, self.config_parts, 10**6),
+            ExtractionStage(
+                {"docs": self.source},
+                self.pool,
+                FreeEntries(self.extractor),
+                self.artifacts,
+                self.config_parts,
+                10**6,
+                reporter,
+            ),
             {
                 slug: BuildStage(Target(store, EMBEDDER, {"embedder": str(STAMP), "store": store.kind}))
                 for slug, store in self.stores.items()

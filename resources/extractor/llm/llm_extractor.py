@@ -34,6 +34,7 @@ class LlmExtractor(Extractor):
 
     name = "llm"
     version = "1"
+    is_paid = True
 
     def __init__(self, model: str, options: LlmOptions | None = None) -> None:
         self.model = model

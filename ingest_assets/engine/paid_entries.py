@@ -1,0 +1,158 @@
+"""Entries that a language model is paid for: estimated, admitted or held back as a whole batch, journaled call by call.
+
+    what is journaled already ─▶ calls for the rest ─▶ worst case reserved, or the batch held back
+      ─▶ each call: begun in the journal, made, its answers journaled ─▶ settled with what it cost ─▶ entries
+
+Wherever the process dies, an answer that arrived is in the journal, and what may have been spent is in the ledger.
+"""
+
+import asyncio
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from decimal import ROUND_CEILING
+
+import msgspec
+
+from ingest_assets.engine.entry_finding import Bill, Chunked, EntryFinder, Finding
+from ingest_assets.engine.paid_batch import PaidBatch
+from ingest_assets.engine.progress import Progress
+from ingest_assets.engine.purse import Purse
+from resources.artifact_store.paid_results.call_log import Call as BegunCall
+from resources.artifact_store.paid_results.paid_result import Answer as KeptAnswer
+from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
+from resources.artifact_store.paid_results.usage import Usage as PaidUsage
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.ingest_jobs import JobStage
+from resources.document_state.reasons import Reason
+from resources.extractor.extractor import ExtractionError
+from resources.extractor.llm.answer import Answer, ChunkAnswer, Outcome, Usage
+from resources.extractor.llm.asking import ask
+from resources.extractor.llm.llm_extractor import LlmExtractor
+from resources.extractor.llm.model_error import ModelError
+from resources.extractor.llm.planning import Call
+
+# How many calls are begun for each that may be under way: the journal's write must not keep the model waiting.
+_AHEAD = 1.25
+
+
+class PaidEntries(EntryFinder):
+    """Finds entries by paid calls. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        extractor: LlmExtractor,
+        journal: PaidResultJournal,
+        new_purse: Callable[[], Purse],
+        progress: Progress,
+    ) -> None:
+        self._extractor = extractor
+        self._journal = journal
+        self._new_purse = new_purse
+        self._progress = progress
+        # A call is begun when it is about to be sent: what was begun and brought no answer counts as spent.
+        self._slots = asyncio.Semaphore(math.ceil(extractor.options.concurrency * _AHEAD))
+
+    async def find(self, batch: Sequence[Chunked]) -> list[Finding]:
+        """See EntryFinder. A document whose answers are all journaled costs nothing, and is never held back."""
+        self._progress.enters(JobStage.ESTIMATING)
+        paid = PaidBatch(batch, self._extractor)
+        await self._look_up(paid)
+        paid.plan()
+        if paid.calls:
+            await self._ask(paid)
+        return [self._finding(paid, chunked) for chunked in batch]
+
+    async def _look_up(self, paid: PaidBatch) -> None:
+        """Take what is journaled, and note which documents use it."""
+        found = await self._journal.find(paid.keys)
+        paid.take({key: _decoded(result.body) for key, result in found.items()})
+        for document_id, keys in paid.known_keys().items():
+            if keys:
+                await self._journal.adopt(document_id, keys)
+
+    async def _ask(self, paid: PaidBatch) -> None:
+        """Make the batch's calls, if they are admitted."""
+        purse = self._new_purse()
+        micro_usd = sum(self._cost(call.worst_case) for call in paid.calls)
+        refusal = await purse.fill(micro_usd)
+        await self._progress.estimated(micro_usd, refusal.message if refusal else "")
+        if refusal is not None:
+            for call in paid.calls:
+                paid.fail(call, ExtractionError(Reason.SPEND_CEILING, refusal.message))
+            return
+        self._progress.enters(JobStage.EXTRACTING)
+        try:
+            # A call that fails does not cancel the others: they are under way, and may have been paid for.
+            answers = await asyncio.gather(
+                *(self._answer(paid, purse, call) for call in paid.calls), return_exceptions=True
+            )
+        finally:
+            await purse.empty()
+        for call, answer in zip(paid.calls, answers, strict=True):
+            if isinstance(answer, ExtractionError):
+                paid.fail(call, answer)
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                paid.take(answer.by_chunk)
+
+    async def _answer(self, paid: PaidBatch, purse: Purse, call: Call) -> Answer:
+        attempts = itertools.count()
+
+        async def execute(attempt: Call) -> Answer:
+            return await self._attempt(paid, purse, attempt, f"{attempt.journal_key}/{next(attempts)}")
+
+        return await ask(call, execute, self._extractor.repair)
+
+    async def _attempt(self, paid: PaidBatch, purse: Purse, call: Call, call_id: str) -> Answer:
+        """One request: begun durably before it is sent; what it answered and cost durable before it is used.
+
+        One without an answer that may have been billed stays as it was begun, at its worst case.
+        """
+        begun = BegunCall(call_id, paid.org_of(call), self._extractor.model, self._cost(call.worst_case))
+        async with self._slots:
+            reservation_id = await purse.begin(begun)
+            try:
+                answer = await self._extractor.execute(call)
+            except ModelError as error:
+                if not error.may_have_cost:
+                    await self._journal.failed(reservation_id, call_id, PaidUsage())
+                raise
+        usage = PaidUsage(answer.usage.input_tokens, answer.usage.output_tokens, self._cost(answer.usage))
+        paid.pay(call, usage)
+        if answer.outcome is not Outcome.FOUND:
+            await self._journal.failed(reservation_id, call_id, usage)
+            return answer
+        answers = [
+            KeptAnswer(key, msgspec.json.encode(found), paid.documents_of(key))
+            for key, found in answer.by_chunk.items()
+        ]
+        kept = await self._journal.record(reservation_id, begun, answers, usage, utc_now())
+        # Where somebody else's answer was first, all go on with that one.
+        first = {key: _decoded(result.body) for key, result in kept.items()}
+        return msgspec.structs.replace(answer, by_chunk={**answer.by_chunk, **first})
+
+    def _finding(self, paid: PaidBatch, chunked: Chunked) -> Finding:
+        bill = paid.bills.get(chunked.document_id, Bill())
+        error = paid.failure_of(chunked)
+        if error is not None:
+            return Finding(reason=error.reason, error=str(error), bill=bill)
+        found = self._extractor.entries_of(chunked.document_id, chunked.chunks, paid.answers_of(chunked))
+        return Finding(found.entries, _dropped(found.n_unquoted), bill=bill)
+
+    def _cost(self, usage: Usage) -> int:
+        """In millionths of a dollar, rounded up: a ceiling must hold."""
+        dollars = self._extractor.prices.cost(self._extractor.model, usage)
+        return int((dollars * 1_000_000).to_integral_value(ROUND_CEILING))
+
+
+def _decoded(body: bytes) -> ChunkAnswer:
+    return msgspec.json.decode(body, type=ChunkAnswer)
+
+
+def _dropped(n: int) -> tuple[str, ...]:
+    if not n:
+        return ()
+    findings = "1 finding of the model was" if n == 1 else f"{n} findings of the model were"
+    return (f"{findings} dropped: the quotation is not in the chunk.",)

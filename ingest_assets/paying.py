@@ -1,0 +1,31 @@
+"""How a run finds entries: with the configured extractor, and if that is paid, on whose account."""
+
+from ingest_assets.components import Components
+from ingest_assets.engine.entry_finding import EntryFinder, FreeEntries
+from ingest_assets.engine.progress import Progress
+
+
+def open_entry_finder(components: Components, worker_id: str, job_id: str, progress: Progress) -> EntryFinder:
+    """What finds the entries of a run's documents.
+
+    Args:
+        components: the extractor, the journal and the ledger.
+        worker_id: whose death settles what is reserved.
+        job_id: whose ceiling counts.
+        progress: told what batches may cost.
+    """
+    extractor = components.extractor
+    if not extractor.is_paid:
+        return FreeEntries(extractor)
+    # Imported late: most projects pay for nothing, and each command would wait for it.
+    from ingest_assets.engine.paid_entries import PaidEntries
+    from ingest_assets.engine.purse import Purse
+    from resources.extractor.llm.llm_extractor import LlmExtractor
+
+    assert isinstance(extractor, LlmExtractor)
+    gate, journal, ceilings = components.spend_gate, components.journal, components.settings.ceilings
+
+    def new_purse() -> Purse:
+        return Purse(gate, journal, ceilings, job_id, worker_id, extractor.model)
+
+    return PaidEntries(extractor, journal, new_purse, progress)
