@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
 
 from ingest_assets.api.choosing import counted
-from ingest_assets.api.services import READS, Asking, Given
+from ingest_assets.api.services import READS, Asking, Given, Services
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import GONE, LinkState, Phase
@@ -40,10 +40,30 @@ async def metrics(services: Given, caller: Asking) -> PlainTextResponse:
                 "Workers with a record; a dead one's documents are about to be taken up.",
                 {(("state", state),): workers[state] for state in ("living", "dead")},
             ),
+            *(await _spent(services) if caller.org_id == services.settings.org_id else ()),
             _family("ingest_read_model_age_seconds", "How old lists and counts may be.", {(): age}),
         ]
     )
     return PlainTextResponse(text, media_type=_MEDIA_TYPE)
+
+
+async def _spent(services: Services) -> list[str]:
+    """What models cost so far, by whichever process. The bill is the project's: other organisations see none."""
+    cost: Counter[Labels] = Counter()
+    calls: Counter[Labels] = Counter()
+    tokens: Counter[Labels] = Counter()
+    for models in (await services.components.ledger.report()).days.values():
+        for model, spent in models.items():
+            cost[("model", model),] += spent.micro_usd
+            calls[("model", model),] += spent.calls
+            tokens[("model", model), ("direction", "input")] += spent.input_tokens
+            tokens[("model", model), ("direction", "output")] += spent.output_tokens
+    usd = {labels: micro / 1_000_000 for labels, micro in cost.items()}
+    return [
+        _family("ingest_spend_usd_total", "What calls to models cost.", usd, "counter"),
+        _family("ingest_model_calls_total", "Calls to models.", calls, "counter"),
+        _family("ingest_tokens_total", "Tokens sent to models and received.", tokens, "counter"),
+    ]
 
 
 def _by_phase(labels: Mapping[DocumentLabel, int]) -> Counter[Labels]:
@@ -71,8 +91,8 @@ def _by_state(labels: Mapping[DocumentLabel, int]) -> Counter[Labels]:
     return found
 
 
-def _family(name: str, about: str, values: Mapping[Labels, float]) -> str:
-    lines = [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
+def _family(name: str, about: str, values: Mapping[Labels, float], kind: str = "gauge") -> str:
+    lines = [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]
     lines += [f"{name}{_labels(labels)} {value}" for labels, value in sorted(values.items())]
     return "\n".join(lines) + "\n"
 

@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from ingest_assets.components import Components
+from ingest_assets.settings import Settings
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.spend_book import Ceilings, Reservation, SpendTotals
 from tests.api.conftest import TWO_STORES
 from tests.api.served import Served
 from tests.end_to_end.project import Project
@@ -141,6 +145,20 @@ def test_metrics_count_what_lists_count(served: Served) -> None:
     assert 'ingest_jobs{status="partial"} 1' in text
     assert 'ingest_workers{state="dead"} 0' in text
     assert "ingest_read_model_age_seconds 0" in text
+
+
+async def test_metrics_count_what_models_cost(tmp_path: Path) -> None:
+    """What was settled in the ledger, by whichever process, is counted in calls, tokens and dollars by model."""
+    project = Project(tmp_path, TWO_STORES)
+    async with Components(Settings(base=tmp_path)) as components:
+        reservation = Reservation("r", "job", "worker", "a model", 500)
+        await components.ledger.reserve(reservation, Ceilings(), utc_now())
+        await components.ledger.settle("r", {"a model": SpendTotals(2, 30, 4, 1_500_000)})
+    with Served(project) as server:
+        text = server.client.get("/metrics").text
+    assert 'ingest_spend_usd_total{model="a model"} 1.5' in text
+    assert 'ingest_model_calls_total{model="a model"} 2' in text
+    assert 'ingest_tokens_total{model="a model",direction="input"} 30' in text
 
 
 def test_lists_are_right_while_runs_write(tmp_path: Path) -> None:
