@@ -1,8 +1,6 @@
 """Has accepted jobs done: each by a process of its own that outlives the server, as the command line does them."""
 
 import asyncio
-import contextlib
-import logging
 import os
 import subprocess
 import sys
@@ -14,10 +12,8 @@ from ingest_assets.settings import Settings
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.process_identity import process_of
-from resources.records.backend import BackendError
 
 _BETWEEN_LOOKS = 1.0
-log = logging.getLogger(__name__)
 
 
 class Launcher:
@@ -27,7 +23,7 @@ class Launcher:
         self._settings = settings
         self._jobs = components.jobs
         self._accepted = components.accepted_jobs
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     async def launch(self, job: IngestJob) -> None:
         """Start a job's process. Dying anywhere in here leaves a queued job with a dead owner: the sweep settles it."""
@@ -36,27 +32,22 @@ class Launcher:
         except OSError as error:
             await self._jobs.settle(job.job_id, utc_now(), f"No process could be started: {error.strerror}.")
             return
-        self._processes[job.job_id] = process
+        self._processes.append(process)
         await self._accepted.hand_over(job.job_id, process_of(process.pid))
 
     async def watch(self) -> None:
         """Until cancelled: settle the jobs whose processes ended without doing it."""
         while True:
             await asyncio.sleep(_BETWEEN_LOOKS)
-            ended = [job_id for job_id, process in self._processes.items() if process.poll() is not None]
-            for job_id in ended:
-                del self._processes[job_id]
-                self._forget_log(job_id)
-            if ended:
-                try:
-                    await self._jobs.settle_orphans(utc_now())
-                except BackendError as error:  # every run, and `ingest jobs`, settle them too
-                    log.warning("Jobs whose process ended could not be settled: %s", type(error).__name__)
+            running = [process for process in self._processes if process.poll() is None]
+            if len(running) < len(self._processes):
+                self._processes = running
+                await self._jobs.settle_orphans(utc_now())
 
     def _start(self, job_id: str) -> "subprocess.Popen[bytes]":
-        path = self._log_of(job_id)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+        log = self._settings.data_path / "logs" / f"job-{job_id}.log"
+        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
             return subprocess.Popen(  # noqa: S603 - our own command
                 [sys.executable, "-P", "-m", "ingest_assets.cli", "run-job", job_id],
                 stdin=subprocess.DEVNULL,
@@ -65,16 +56,6 @@ class Launcher:
                 env={**os.environ, **self._configuration()} | {TOKEN_VARIABLE: ""},
                 start_new_session=True,
             )
-
-    def _log_of(self, job_id: str) -> Path:
-        return self._settings.data_path / "logs" / f"job-{job_id}.log"
-
-    def _forget_log(self, job_id: str) -> None:
-        """Remove the output of a process that had nothing to say."""
-        path = self._log_of(job_id)
-        with contextlib.suppress(OSError):
-            if not path.stat().st_size:
-                path.unlink()
 
     def _configuration(self) -> dict[str, str]:
         """The server's own, whatever the working directory is."""

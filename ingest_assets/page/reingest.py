@@ -1,6 +1,7 @@
 """Having documents ingested again: first a person is shown what it takes, then the job begins."""
 
 import uuid
+from collections.abc import Sequence
 from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Response
@@ -16,8 +17,11 @@ from ingest_assets.page.forms import Form, Sent
 from ingest_assets.page.rendering import page
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.forecast import estimate_of
+from ingest_assets.upkeep.staleness import Configured, standings
+from resources.document_state.model import DocStatus
 
 router = APIRouter(include_in_schema=False, dependencies=[WRITES])
+_NAMED = 20
 
 
 @router.post("/reingest")
@@ -25,17 +29,19 @@ async def estimated(services: Given, caller: Asking, sent: Sent) -> Response:
     """What the job would take that a form of the library asks for."""
     wanted = _wanted(sent)
     chosen = await chosen_for(services, caller, wanted)
-    docs = await services.components.state.get_many(chosen.document_ids)
+    docs = (await services.components.state.get_many(chosen.document_ids)).values()
+    configured = await services.components.configured()
+    due = [doc for doc in docs if not _is_current(doc, configured, wanted.stores)]
     values = {
         "wanted": wanted,
         "filter": sent.one("filter"),
         "which": sent.one("which"),
         "n": len(docs),
+        "n_current": len(docs) - len(due),
         "n_busy": chosen.n_busy,
-        "names": [doc.title or doc.filename for doc in list(docs.values())[:20]],
-        "estimate": estimate_of(
-            docs.values(), Asked(Kind(wanted.mode), wanted.stores), await services.components.configured()
-        ),
+        "names": [doc.title or doc.filename for doc in due[:_NAMED]],
+        "n_due": len(due),
+        "estimate": estimate_of(due, Asked(Kind(wanted.mode), wanted.stores), configured),
         "stores": [services.store_names.get(slug, slug) for slug in wanted.stores],
         "repeat_key": uuid.uuid4().hex,
     }
@@ -53,6 +59,11 @@ async def begun(services: Given, caller: Asking, sent: Sent) -> Response:
     if sent.one("back") == "document" and wanted.document_ids:
         return RedirectResponse(f"/documents/{wanted.document_ids[0]}?job={job.job_id}", 303)
     return RedirectResponse(f"/jobs/{job.job_id}", 303)
+
+
+def _is_current(doc: DocStatus, configured: Configured, stores: Sequence[str]) -> bool:
+    """Whether a job would find nothing to do at a document."""
+    return all(standing.is_current for standing in standings(doc, configured, stores))
 
 
 def _wanted(sent: Form) -> WantedJob:

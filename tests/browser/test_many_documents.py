@@ -1,0 +1,107 @@
+"""Many documents and their jobs in a real browser."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.api.served import Served
+from tests.browser.conftest import TWO_STORES, Person
+from tests.end_to_end.project import Project
+
+pytestmark = pytest.mark.browser
+
+# Every headline that a page shows, one after the other.
+REMEMBER = """() => {
+    window.shown = [];
+    setInterval(() => {
+        const now = document.querySelector(".headline").innerText.trim().replace(/\\s+/g, " ");
+        if (now !== window.shown.at(-1)) window.shown.push(now);
+    }, 50);
+}"""
+
+
+def test_a_job_from_the_estimate_to_the_retry(project: Project, visit: Callable[..., Person]) -> None:
+    """Estimate, start, watch it live, see why a document failed and what to do, mend it, retry: all in the browser."""
+    for number in range(80):
+        project.write(f"{number:03d}.md", f"# Number {number}\n\nDocument {number} has its words.")
+    broken = project.write("broken.md", "")
+    one_store, _, another = TWO_STORES.rpartition("[[stores]]")
+    project.configure(f"{one_store}[runs]\ngroup = 10\n")
+    assert project.run("run").returncode == 1
+    project.configure(f"{one_store}[[stores]]{another}[runs]\ngroup = 10\n")
+    with Served(project) as served:
+        person = visit(served)
+        page = person.page
+        expect(page.locator(".strip")).to_contain_text("81 documents")
+        page.click("text=Next page")
+        expect(page.locator("table.matrix tbody tr")).to_have_count(31)
+        page.click("label:has-text('all that are found') input")
+        page.click("label:has-text('Default') input[name=store]")
+        page.click("text=Estimate…")
+        expect(page.locator("h1")).to_have_text("Re-ingest 81 documents?")
+        expect(page.locator(".facts")).to_contain_text("Legal")
+        expect(page.locator(".facts")).not_to_contain_text("Default")
+        expect(page.locator(".facts")).to_contain_text("1 of 81")
+        person.looks("8-estimate")
+        page.click("button:has-text('Start')")
+        page.wait_for_url("**/jobs/*")
+        page.evaluate(REMEMBER)
+        expect(page.locator("button:has-text('Cancel')")).to_be_visible()
+        person.looks("9-job-running")
+        expect(page.locator(".headline .badge")).to_have_text("◐ Partial", timeout=120_000)
+        shown = page.evaluate("window.shown")  # lost if the page was loaded again
+        assert shown[0].endswith(" 0 of 81")
+        assert any(text.startswith("◔ Running") for text in shown), shown
+        assert shown[-1] == "◐ Partial 81 of 81"
+        first = page.locator("#results tbody tr").first
+        expect(first).to_contain_text("broken.md")
+        expect(first).to_contain_text("Empty file.")
+        expect(first).to_contain_text("Fill or remove it.")
+        expect(page.locator("button:has-text('Cancel')")).to_be_hidden()
+        person.looks("10-job-partial")
+        broken.write_text("It has words by now.")
+        page.click("text=Retry what is not done")
+        expect(page.locator(".headline .badge")).to_have_text("● Succeeded", timeout=120_000)
+        expect(page.locator("#results tbody tr")).to_have_count(1)
+        person.looks("11-job-succeeded")
+
+
+def test_the_library_follows_what_a_terminal_does(project: Project, visit: Callable[..., Person]) -> None:
+    """What a run in a terminal brings is shown without loading the page again, but not while something is ticked."""
+    with Served(project) as served:
+        person = visit(served, viewport={"width": 420, "height": 900})
+        page = person.page
+        expect(page.locator(".empty")).to_contain_text("ingest run")
+        person.looks("12-empty-narrow")
+        project.write("first.md", "Some words.")
+        assert project.run("run").returncode == 0
+        expect(page.locator("table.matrix tbody tr")).to_have_count(1, timeout=30_000)
+        page.reload()
+        page.check("[data-tick-all]")
+        expect(page.locator("tbody input[name=id]")).to_be_checked()
+        project.write("second.md", "Some more words.")
+        assert project.run("run").returncode == 0
+        page.wait_for_timeout(6_000)
+        expect(page.locator("tbody input[name=id]")).to_be_checked()
+        page.uncheck("[data-tick-all]")
+        expect(page.locator("table.matrix tbody tr")).to_have_count(2, timeout=30_000)
+        person.looks("13-library-narrow")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_sound(project: Project, visit: Callable[..., Person], scheme: str) -> None:
+    """In light and dark axe finds no serious fault on any page, and the browser complains about nothing."""
+    project.write("a <b>bold</b> \u202ename.md", "# Words\n\nSome words.")
+    project.write("broken.md", "")
+    assert project.run("run").returncode == 1
+    with Served(project) as served:
+        person = visit(served, color_scheme=scheme)
+        for name in ("", "jobs", "stores", "spend", "search?q=words"):
+            person.page.goto(f"{served.url}/{name}")
+            person.looks(f"14-{scheme}-{name.partition('?')[0] or 'library'}")
+        for name in ("jobs", ""):
+            person.page.goto(f"{served.url}/{name}")
+            person.page.click("tbody th a")
+            person.page.wait_for_load_state()
+            person.looks(f"15-{scheme}-{'job' if name else 'document'}")
