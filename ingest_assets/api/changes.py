@@ -1,5 +1,7 @@
 """Routes by which a person changes a document: another text for a chunk, or all of it gone."""
 
+import asyncio
+import time
 import uuid
 from typing import Annotated
 
@@ -27,6 +29,7 @@ from resources.document_state.take_up import Mode
 router = APIRouter(prefix="/api/documents", tags=["documents"])
 IfMatch = Annotated[str, Header(description="the ETag the record must have")]
 _PATIENCE_SECONDS = 2.0
+_PAUSE_SECONDS = 0.05
 
 
 class CorrectedText(Shape):
@@ -113,8 +116,12 @@ def _original_of(artifact: Artifact, chunk_id: str) -> str:
 
 
 async def _somebody_was_first(services: Services, document_id: str, original_id: str) -> Problem:
-    """The refusal, with the chunk as it is now."""
+    """The refusal, with the chunk as it is now; if whoever was first is just writing it, as he leaves it."""
+    until = time.monotonic() + _PATIENCE_SECONDS
     doc, artifact = await read_chunks(services.components, document_id)
+    while doc.claim is not None and time.monotonic() < until:
+        await asyncio.sleep(_PAUSE_SECONDS)
+        doc, artifact = await read_chunks(services.components, document_id)
     problem = changed(doc)
     problem.fields["chunk"] = _shown(artifact, original_id).model_dump(mode="json", by_alias=True)
     return problem
