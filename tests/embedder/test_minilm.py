@@ -133,7 +133,7 @@ def test_a_missing_extra_is_wrong_usage(tmp_path):
         "from ingest_assets.cli import main; main()"
     )
     answer = subprocess.run(
-        [sys.executable, "-c", code, "status"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, "run"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (answer.returncode, answer.stdout) == (2, "")
     assert "pip install 'ingest-assets[minilm]'" in " ".join(answer.stderr.split())
