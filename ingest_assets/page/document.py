@@ -6,9 +6,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import RedirectResponse
 
+from ingest_assets.api.changes import delete_document
 from ingest_assets.api.choosing import document_of
 from ingest_assets.api.document_shapes import document_shape, history_shape
-from ingest_assets.api.services import READS, Asking, Given, Services
+from ingest_assets.api.services import ADMINISTERS, READS, Asking, Given, Services
+from ingest_assets.page.forms import Sent
 from ingest_assets.page.reading import CHUNKS_ON_A_PAGE, passages
 from ingest_assets.page.rendering import Live, live, live_answer, page
 from ingest_assets.requests.asking import Asked, Kind
@@ -29,6 +31,13 @@ async def document(
     """The page of a document; `job`: the job that was begun for it just now."""
     doc = await document_of(services, caller, document_id)
     return page("document.html", services, caller, await document_values(services, doc, first, job))
+
+
+@router.post("/{document_id}/delete", dependencies=[ADMINISTERS])
+async def delete(document_id: DocumentId, services: Given, caller: Asking, sent: Sent) -> RedirectResponse:
+    """Have it removed, if it is as it was shown."""
+    begun = await delete_document(document_id, services, caller, Response(), sent.one("version"))
+    return RedirectResponse(f"/documents/{document_id}?job={begun.job.job_id if begun.job else ''}", 303)
 
 
 @router.get("/{document_id}/standing")
@@ -72,9 +81,11 @@ async def document_values(services: Services, doc: DocStatus, first: int, job_id
         "made_with": doc.extraction.parts,
         "parser": doc.parser,
         "corrections": doc.corrections,
+        "spent_micro_usd": doc.spent_micro_usd,
         "standing": (await _standing(services, doc)).html,
         "job_id": job_id,
         "is_lost": bool(doc.artifact) and artifact is None,
+        "is_present": doc.presence is Presence.PRESENT,
         "is_correctable": doc.presence is Presence.PRESENT and doc.extraction.status is Status.COMPLETED,
         "passages": passages(artifact, first, CHUNKS_ON_A_PAGE) if artifact is not None else [],
         "void": artifact.void_corrections if artifact is not None else (),

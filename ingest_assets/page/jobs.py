@@ -15,7 +15,7 @@ from ingest_assets.page.forms import Sent
 from ingest_assets.page.rendering import Live, live, live_answer, page, query_of
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStage, JobStatus, Outcome
-from resources.document_state.spend_book import JobSpend, SpendTotals
+from resources.document_state.spend_book import ByModel, SpendTotals
 
 router = APIRouter(prefix="/jobs", include_in_schema=False, dependencies=[READS])
 JobId = Annotated[str, Path(max_length=64)]
@@ -100,14 +100,13 @@ async def _progress(services: Services, job: IngestJob) -> Live:
     if not job.is_terminal:
         await services.components.jobs.settle_orphans(utc_now())
         job = await services.components.jobs.get(job.job_id)
-    spent = (await services.components.ledger.report()).jobs.get(job.job_id)
     values: dict[str, Any] = {
         "job": job,
         "n_done": job.n_succeeded + job.n_failed + job.n_skipped,
         "stages": list(JobStage),
-        "at_stage": list(JobStage).index(job.stage) if job.stage else -1,
+        "n_stages_done": _n_stages_done(job),
         "is_blocked": job.status is JobStatus.BLOCKED,
-        "spent": _total(spent),
+        "spent": _total(await services.components.ledger.of_job(job.job_id)),
         "store_names": services.store_names,
         "dagster_url": services.settings.api.dagster_url,
         "said": f"{job.status}: {job.n_succeeded + job.n_failed + job.n_skipped} of {job.n_requested} done",
@@ -144,13 +143,23 @@ async def _page_of_results(
         cursor = last
 
 
+def _n_stages_done(job: IngestJob) -> int:
+    """How many stages a job has behind it: all when it is over, unless it was held back at one."""
+    stages = list(JobStage)
+    if job.status is JobStatus.BLOCKED:
+        return stages.index(JobStage.ESTIMATING)
+    if job.is_terminal:
+        return len(stages) if job.n_succeeded else 0
+    return stages.index(job.stage) if job.stage else 0
+
+
 def _seconds(job: IngestJob) -> int | None:
     """How often a page looks again; a job that is over does not change."""
     return None if job.is_terminal else 1
 
 
-def _total(spent: JobSpend | None) -> SpendTotals:
+def _total(spent: ByModel) -> SpendTotals:
     total = SpendTotals()
-    for totals in (spent.models if spent is not None else {}).values():
+    for totals in spent.values():
         total = total.plus(totals)
     return total

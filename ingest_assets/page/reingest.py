@@ -22,6 +22,7 @@ from resources.document_state.model import DocStatus
 
 router = APIRouter(include_in_schema=False, dependencies=[WRITES])
 _NAMED = 20
+_WITHOUT_MODEL = ("local", "none")
 
 
 @router.post("/reingest")
@@ -42,6 +43,7 @@ async def estimated(services: Given, caller: Asking, sent: Sent) -> Response:
         "names": [doc.title or doc.filename for doc in due[:_NAMED]],
         "n_due": len(due),
         "estimate": estimate_of(due, Asked(Kind(wanted.mode), wanted.stores), configured),
+        "model": "" if services.settings.extractor in _WITHOUT_MODEL else services.settings.extractor,
         "stores": [services.store_names.get(slug, slug) for slug in wanted.stores],
         "repeat_key": uuid.uuid4().hex,
     }

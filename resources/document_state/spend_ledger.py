@@ -98,6 +98,11 @@ class SpendLedger:
         book, _ = await self._book_with(job_id)
         return book.left(job_id, ceilings, day_of(now))
 
+    async def of_job(self, job_id: str) -> ByModel:
+        """What a job has spent so far, by model. Costs the book, and a record if the job is over for long."""
+        book, _ = await self._book_with(job_id)
+        return book.jobs[job_id].models if job_id in book.jobs else {}
+
     async def report(self, since: str = "") -> SpendReport:
         """What was spent on the days from `since` on, as 2026-01-31."""
         # The book comes first: what it has no more has moved out by then, and what it has is the later version.

@@ -61,7 +61,7 @@ def test_a_job_from_the_estimate_to_the_retry(project: Project, visit: Callable[
         expect(page.locator("button:has-text('Cancel')")).to_be_hidden()
         person.looks("10-job-partial")
         broken.write_text("It has words by now.")
-        page.click("text=Retry what is not done")
+        page.click("button:has-text('Retry what is not done')")
         expect(page.locator(".headline .badge")).to_have_text("● Succeeded", timeout=120_000)
         expect(page.locator("#results tbody tr")).to_have_count(1)
         person.looks("11-job-succeeded")
