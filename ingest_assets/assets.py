@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import quote
 
 import dagster as dg
 from pydantic import Field
@@ -19,6 +20,7 @@ from ingest_assets.paying import open_entry_finder
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.runs.dagster_reporter import DagsterReporter, code_version
 from ingest_assets.runs.interruption import run_interruptibly
+from ingest_assets.runs.page_links import page_link
 from ingest_assets.runs.run_outcome import check_ceiling, log_outcome, raise_if_failed, tag_run
 from ingest_assets.settings import Settings
 from ingest_assets.targets import declared_stores, link_parts
@@ -51,13 +53,14 @@ class IngestConfig(dg.Config):
 
 def build_source_assets(settings: Settings) -> list[dg.AssetSpec]:
     """Each declared source as an external asset, upstream of everything."""
+    public_url = settings.api.public_url
     return [
         dg.AssetSpec(
             asset_keys.source(name),
             group_name="sources",
             kinds={source.kind},
             description="Where documents come from. A sensor lists it.",
-            metadata={"dagster/uri": source.uri},
+            metadata={"dagster/uri": source.uri, **page_link(public_url, f"/?source={quote(name)}")},
         )
         for name, source in settings.open_sources().items()
     ]
@@ -72,6 +75,7 @@ def build_document_assets(
         settings: the configuration.
         on_progress: called with the number of documents done, in the process that does them.
     """
+    public_url = settings.api.public_url
     built = [
         dg.AssetSpec(
             asset_keys.built(store.slug),
@@ -81,7 +85,12 @@ def build_document_assets(
             owners=["team:ingest"],
             code_version=_store_code_version(store),
             description=f"Documents in the store '{store.name}', searchable. {_SCATTERED}",
-            metadata={"store": store.name, "kind": store.kind, "is_default": store.is_default},
+            metadata={
+                "store": store.name,
+                "kind": store.kind,
+                "is_default": store.is_default,
+                **page_link(public_url, "/stores"),
+            },
             skippable=True,
         )
         for store in declared_stores(settings)
@@ -94,6 +103,7 @@ def build_document_assets(
         owners=["team:ingest"],
         code_version=code_version(Components(settings).extraction_parts),
         description=f"Chunks and knowledge entries of each document. {_SCATTERED}",
+        metadata=page_link(public_url, "/"),
         skippable=True,
     )
 
@@ -146,7 +156,15 @@ async def _ingest(
     components.extractor.check()
     async with components:
         job_id = await _open_job(components, config)
-        reporter = DagsterReporter(context.instance, context.run, components.jobs, job_id, config.job_page, on_progress)
+        reporter = DagsterReporter(
+            context.instance,
+            context.run,
+            components.jobs,
+            job_id,
+            config.job_page,
+            on_progress,
+            settings.api.public_url,
+        )
         await refuse_unfinished(components.backend)
         await components.register_stores()
         worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)

@@ -43,6 +43,7 @@ _WRITERS: dict[type, Callable[[Any], str]] = {
     str: encode_basestring_ascii,
     int: int.__repr__,
     float: float.__repr__,  # but for NaN and the infinities
+    dg.UrlMetadataValue: lambda value: encode_basestring_ascii(value.url),
 }
 
 
@@ -64,7 +65,13 @@ class _Marks:
     def next(self, kind: type) -> Any:
         """A mark of a type."""
         place = len(self.written)
-        mark = {str: f"\0ingest mark {place}\0", int: 7_000_000_000_000_000 + place, float: 800_000_000_000.5 + place}
+        text = f"\0ingest mark {place}\0"
+        mark: dict[type, Any] = {
+            str: text,
+            int: 7_000_000_000_000_000 + place,
+            float: 800_000_000_000.5 + place,
+            dg.UrlMetadataValue: dg.MetadataValue.url(text),
+        }
         self.written.append(_WRITERS[kind](mark[kind]))
         return mark[kind]
 

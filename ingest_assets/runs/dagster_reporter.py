@@ -12,6 +12,7 @@ from ingest_assets.event_log.event_entries import PartitionMaterialized
 from ingest_assets.event_log.partition_events import report_failed, report_materialized
 from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.runs.job_progress import JobProgress
+from ingest_assets.runs.page_links import document_link, page_link
 from resources.artifact_store.artifact import short_hash
 from resources.document_source.document_ids import shown_key
 from resources.document_state.ingest_jobs import DocumentResult, Outcome
@@ -41,6 +42,7 @@ class DagsterReporter:
         job_id: str | None,
         job_page: int,
         on_progress: Callable[[int], None],
+        public_url: str,
     ) -> None:
         self._instance = instance
         self._run = run
@@ -49,10 +51,16 @@ class DagsterReporter:
         self._job_id = job_id
         self._job_page = job_page
         self._on_progress = on_progress
+        self._public_url = public_url
         self._n_groups = 0
         self.progress = JobProgress(instance, run.run_id, jobs, job_id)
         self.outcomes: Counter[Outcome] = Counter()
         self.failures: list[DocumentResult] = []
+
+    @property
+    def page_link(self) -> Mapping[str, dg.UrlMetadataValue]:
+        """Metadata with a link to the job's page, or to that of all jobs."""
+        return page_link(self._public_url, f"/jobs/{self._job_id}" if self._job_id else "/jobs")
 
     def document_done(self) -> None:
         """See Reporter."""
@@ -60,7 +68,7 @@ class DagsterReporter:
 
     async def group_done(self, reports: Sequence[DocumentReport]) -> None:
         """See Reporter."""
-        events = [event for report in reports for event in materializations(report)]
+        events = [event for report in reports for event in materializations(report, self._public_url)]
         if events:
             self._partitions.add([report.doc.document_id for report in reports if report.doc and _is_shown(report)])
             report_materialized(self._instance, self._run, asset_keys.STEP, events)
@@ -77,23 +85,23 @@ class DagsterReporter:
         self.failures += [result for result in results if result.status is Outcome.FAILED]
 
 
-def materializations(report: DocumentReport) -> list[PartitionMaterialized]:
+def materializations(report: DocumentReport, public_url: str) -> list[PartitionMaterialized]:
     """What Dagster is to be told of a document that succeeded."""
     doc = report.doc
     if doc is None:
         return []
-    events = [extracted_event(doc, report.result)] if report.extracted else []
-    return events + [built_event(doc, slug) for slug in report.built]
+    events = [extracted_event(doc, public_url, report.result)] if report.extracted else []
+    return events + [built_event(doc, slug, public_url) for slug in report.built]
 
 
-def extracted_event(doc: DocStatus, result: DocumentResult | None = None) -> PartitionMaterialized:
+def extracted_event(doc: DocStatus, public_url: str, result: DocumentResult | None = None) -> PartitionMaterialized:
     """The materialization of `extracted`. Its data version is the hash of chunk set and entries.
 
     It names no code version: Dagster would then compare each document with every source asset, and call all of them
     "Unsynced" as soon as a source is added. What is stale by configuration, the checks say.
     """
     metadata: dict[str, Any] = {
-        **_about(doc),
+        **_about(doc, public_url),
         "entries": doc.n_entries,
         "characters": doc.n_chars,
         "media_type": doc.media_type,
@@ -120,7 +128,7 @@ def extracted_event(doc: DocStatus, result: DocumentResult | None = None) -> Par
     )
 
 
-def built_event(doc: DocStatus, slug: str) -> PartitionMaterialized:
+def built_event(doc: DocStatus, slug: str, public_url: str) -> PartitionMaterialized:
     """The materialization of `built/<slug>`. Its data version is that of `extracted`, embedder and store together."""
     link = doc.links[slug]
     return PartitionMaterialized(
@@ -128,18 +136,19 @@ def built_event(doc: DocStatus, slug: str) -> PartitionMaterialized:
         partition=doc.document_id,
         data_version=short_hash(*(f"{name}={value}" for name, value in sorted(link.parts.items()))),
         code_version=code_version(link.parts),
-        metadata={**_about(doc), "embedder": link.parts.get("embedder", "")},
+        metadata={**_about(doc, public_url), "embedder": link.parts.get("embedder", "")},
         tags={_INPUT_VERSION: link.parts.get("content", ""), _INPUT_EVENT: "NULL"},
     )
 
 
-def _about(doc: DocStatus) -> dict[str, Any]:
+def _about(doc: DocStatus, public_url: str) -> dict[str, Any]:
     # Not `dagster/row_count`: an asset's page shows that of its last document as the asset's own.
     return {
         "title": doc.title,
         "source": doc.source,
         "document": shown_key(doc.source_uri),
         "chunks": doc.n_chunks,
+        **document_link(public_url, doc),
     }
 
 

@@ -10,7 +10,7 @@ from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
 from ingest_assets.runs.process_tag import process_tag
 from ingest_assets.runs.run_error import RunError
-from ingest_assets.runs.run_tags import JOB_TAG, KIND_TAG
+from ingest_assets.runs.run_tags import JOB_TAG, KIND_TAG, PAGE_TAG
 from ingest_assets.settings import Settings
 from resources.document_state.ingest_jobs import IngestJob
 
@@ -23,6 +23,7 @@ class ListRuns:
 
     def __init__(self, settings: Settings, instance: dg.DagsterInstance, on_progress: Callable[[int], None]) -> None:
         self._instance = instance
+        self._public_url = settings.api.public_url
         self._job = build_definitions(settings, on_progress).resolve_job_def(INGEST)
 
     def execute(self, job: IngestJob, page: int) -> str:
@@ -42,6 +43,8 @@ class ListRuns:
             "ingest/documents": str(job.n_listed),
             **process_tag(),
         }
+        if self._public_url:
+            tags[PAGE_TAG] = f"{self._public_url}/jobs/{job.job_id}"
         what: dict[str, object] = {"job_id": job.job_id, "job_page": page, "mode": job.mode.name, "force": job.force}
         if job.asked:
             what |= {"asked": job.asked, "stores": list(job.stores)}

@@ -52,7 +52,7 @@ async def recover(components: Components, instance: dg.DagsterInstance, watch: W
             [doc.document_id for doc in docs if not is_partition(doc.presence, doc.extraction.status)]
         )
         if run is not None:
-            done.events += _report_owed(instance, run, docs)
+            done.events += _report_owed(instance, run, docs, components.settings.api.public_url)
             done.runs += _end(instance, run)
         await watch.settle(worker.worker_id)
         done.workers += 1
@@ -106,21 +106,21 @@ async def _held_by(components: Components, worker: WorkerRecord) -> list[DocStat
     return [doc for doc in docs if doc.claim is not None and doc.claim.worker_id == worker.worker_id]
 
 
-def _report_owed(instance: dg.DagsterInstance, run: dg.DagsterRun, docs: Sequence[DocStatus]) -> int:
+def _report_owed(instance: dg.DagsterInstance, run: dg.DagsterRun, docs: Sequence[DocStatus], public_url: str) -> int:
     """Report what the run published and did not live to tell."""
     events = []
     failed: dict[dg.AssetKey, list[str]] = {}
     for doc in docs:
         extracted_here = doc.extraction.run_id == run.run_id
         if extracted_here and doc.extraction.status is Status.COMPLETED:
-            events.append(extracted_event(doc))
+            events.append(extracted_event(doc, public_url))
         if extracted_here and doc.extraction.status is Status.FAILED:
             failed.setdefault(asset_keys.EXTRACTED, []).append(doc.document_id)
         for slug, link in doc.links.items():
             if link.last_run_id != run.run_id:
                 continue
             if link.state is LinkState.INGESTED:
-                events.append(built_event(doc, slug))
+                events.append(built_event(doc, slug, public_url))
             elif link.state is LinkState.FAILED:
                 failed.setdefault(asset_keys.built(slug), []).append(doc.document_id)
     owed = report_outside_run(instance, run, asset_keys.STEP, events)

@@ -62,7 +62,7 @@ def raise_if_failed(reporter: DagsterReporter, fail_run_on: Literal["any", "all"
     raise dg.Failure(
         description=f"{n_failed} of {n_attempted} documents failed ({_reasons(reporter.failures)})."
         + (" The others are done." if n_failed < n_attempted else ""),
-        metadata={"failed documents": dg.MetadataValue.md(_table(reporter.failures))},
+        metadata={"failed documents": dg.MetadataValue.md(_table(reporter.failures)), **reporter.page_link},
         allow_retries=False,
     )
 

@@ -1,6 +1,7 @@
 """The tags our runs carry in Dagster."""
 
 JOB_TAG = "ingest/job"
+PAGE_TAG = "ingest/page"  # where the job is on our own page
 KIND_TAG = "ingest/kind"
 RESULT_TAG = "ingest/result"
 STAGE_TAG = "ingest/stage"

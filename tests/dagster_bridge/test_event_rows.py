@@ -66,7 +66,7 @@ def test_odd_texts_are_written_as_dagster_writes_them(text):
         asset_key=dg.AssetKey(["built", "100% odd é"]),
         data_version=text,
         code_version=text,
-        metadata={"title": text, '100 % é "label"': text, "n": 1, "later": text},
+        metadata={"title": text, '100 % é "label"': text, "n": 1, "page": dg.MetadataValue.url(text), "later": text},
     )
     assert text_of(of) == as_dagster_serialises(of, 1_800_000_000.123456)
 
@@ -109,7 +109,7 @@ class Text(str):
 DAGSTERS_BUSINESS = {
     "not a number": {"metadata": {"x": math.nan}},
     "infinite": {"metadata": {"x": -math.inf}},
-    "a metadata value": {"metadata": {"x": dg.MetadataValue.url("https://example.org")}},
+    "a metadata value": {"metadata": {"x": dg.MetadataValue.md("*text*")}},
     "a list": {"metadata": {"x": [1, 2]}},
     "nothing": {"metadata": {"x": None}},
     "a kind of text": {"metadata": {"x": Text("x")}},
