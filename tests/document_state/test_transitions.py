@@ -230,6 +230,13 @@ class TestRetry:
         assert (doc.extraction.status, doc.extraction.attempts) == (Status.PENDING, 1)
         assert due_at(doc) == LATER - CLOCK_DOUBT
 
+    def test_an_owed_build_does_not_wait(self):
+        """A build that is owed is due at once, whatever pause the failure before it had."""
+        failed = build_failed(Reason.STORE_UNAVAILABLE, ("s", "t"))
+        assert due_at(failed) == failed.build.next_attempt_at > NOW
+        without = store_transitions.store_dropped(failed, "s", NOW)
+        assert (without.build.status, due_at(without)) == (Status.PENDING, NOW - CLOCK_DOUBT)
+
     @pytest.mark.parametrize(("held_token", "token"), [(0, 2), (1, 2), (7, 8)])
     def test_outrunning_a_store(self, held_token, token):
         """A worker keeps its document under a token larger than the store's and its own, and nothing else changes."""
