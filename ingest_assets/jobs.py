@@ -11,11 +11,12 @@ from ingest_assets.components import Components
 from ingest_assets.partitions import documents
 from ingest_assets.runs.recovery import recover
 from ingest_assets.settings import Settings
-from ingest_assets.upkeep.collecting import Collected, collect
+from ingest_assets.upkeep.collecting import Collected, collect, remove_old_jobs
 from ingest_assets.upkeep.marking import Marked, mark
 from ingest_assets.upkeep.verify.difference import Differences
 from ingest_assets.upkeep.verify.verification import Verification
 from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
+from resources.document_state.document_state_store import utc_now
 from resources.document_state.workers import WorkerWatch
 
 INGEST = "ingest_documents"
@@ -124,7 +125,7 @@ def build_verify_schedule(verify_job: dg.JobDefinition) -> dg.ScheduleDefinition
 
 
 def build_gc_job(settings: Settings) -> dg.JobDefinition:
-    """Removes artifacts that no document refers to; `ingest gc` does the same."""
+    """Removes artifacts that no document refers to, and old jobs; `ingest gc` does the same."""
 
     @dg.op(name="collect", description="Goes through records and artifacts; waits for nobody, the next run goes on.")
     def collect_artifacts(
@@ -133,6 +134,7 @@ def build_gc_job(settings: Settings) -> dg.JobDefinition:
         components = Components(settings, document_state.open(), artifacts.open())
         done = asyncio.run(_collect(components, context.instance))
         context.log.info("Removed %d artifacts, %d bytes; %d stay.", done.n_artifacts, done.n_bytes, done.n_kept)
+        context.log.info("Removed %d old jobs.", done.n_jobs)
         if done.n_workers:
             context.log.info("%d workers have to finish first; the next run goes on.", done.n_workers)
         if done.refused:
@@ -141,7 +143,7 @@ def build_gc_job(settings: Settings) -> dg.JobDefinition:
     @dg.job(
         name=GC,
         executor_def=dg.in_process_executor,
-        description="Removes artifacts that no document refers to, safely while others work.",
+        description="Removes artifacts that no document refers to, and old jobs, safely while others work.",
     )
     def gc() -> None:
         collect_artifacts()
@@ -153,7 +155,10 @@ async def _collect(components: Components, instance: dg.DagsterInstance) -> Coll
     async with components:
         watch = WorkerWatch(components.backend, components.settings.lease)
         await recover(components, instance, watch)
-        return await collect(components.state, components.artifacts, components.backend, lambda _: None)
+        n_jobs = await remove_old_jobs(components.jobs, utc_now() - components.settings.keep_jobs)
+        done = await collect(components.state, components.artifacts, components.backend, lambda _: None)
+        done.n_jobs = n_jobs
+        return done
 
 
 def build_gc_schedule(gc_job: dg.JobDefinition) -> dg.ScheduleDefinition:

@@ -150,9 +150,9 @@ def gc(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for workers that may need something yet.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Remove artifacts that no document refers to.
+    """Remove artifacts that no document refers to, and what is kept of jobs that ended long ago.
 
-    Exit code: 0 done, 1 workers have to finish first, or it was refused; nothing was removed then.
+    Exit code: 0 done, 1 workers have to finish first, or it was refused; no artifact was removed then.
     """
     finish(_with_components(lambda parts: garbage.gc(parts, dry_run=dry_run, wait=wait, as_json=as_json)))
 

@@ -3,6 +3,7 @@
 from ingest_assets.cli.output import Exit, complain, counter, print_json, progress, say
 from ingest_assets.components import Components
 from ingest_assets.requests.collecting import Collecting
+from ingest_assets.upkeep.collecting import Collected
 from resources.document_state.take_up import Mode
 
 
@@ -12,17 +13,23 @@ async def gc(components: Components, *, dry_run: bool, wait: bool, as_json: bool
         done = await Collecting(components, Mode.INCREMENTAL, watcher).collect(advance, dry_run=dry_run, wait=wait)
     if as_json:
         print_json(done)
-    elif done.refused:
+    else:
+        _print(done, "would be removed" if dry_run else "were removed")
+    return Exit.FAILED if done.refused or done.n_workers else Exit.DONE
+
+
+def _print(done: Collected, verb: str) -> None:
+    if done.n_jobs:
+        say(f"{done.n_jobs:,} old jobs {verb}.")
+    if done.refused:
         complain(
-            "No document refers to any artifact: they are another state's, most likely. Nothing was removed. If nobody "
+            "No document refers to any artifact: they are another state's, most likely. None was removed. If nobody "
             "needs them, remove the artifact store itself."
         )
     elif done.n_workers:
         complain(
             f"{done.n_workers} workers are at documents they held when this began, and may refer to any artifact yet. "
-            "Nothing was removed: run `ingest gc` again when they are done, or with --wait."
+            "None was removed: run `ingest gc` again when they are done, or with --wait."
         )
     else:
-        verb = "would be removed" if dry_run else "were removed"
         say(f"{done.n_artifacts:,} artifacts ({done.n_bytes:,} bytes) {verb}; {done.n_kept:,} stay.")
-    return Exit.FAILED if done.refused or done.n_workers else Exit.DONE

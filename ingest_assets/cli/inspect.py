@@ -12,7 +12,8 @@ from ingest_assets.cli.output import Exit, complain, print_json, print_table, sa
 from ingest_assets.components import Components
 from ingest_assets.parsing import sandbox
 from ingest_assets.requests.searching import nearest
-from ingest_assets.settings import Settings, StoreSettings
+from ingest_assets.settings import Settings
+from ingest_assets.settings_sections import StoreSettings
 from ingest_assets.upkeep.renewal import n_not_found
 from resources.artifact_store.artifact import Place
 from resources.document_source.document_ids import document_id, shown_key, source_uri

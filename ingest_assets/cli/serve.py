@@ -7,7 +7,8 @@ import typer
 from ingest_assets.api.tokens import Scope, hash_of, new_token
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.output import Exit, print_json, say
-from ingest_assets.settings import ApiTokenSettings, load_settings
+from ingest_assets.settings import load_settings
+from ingest_assets.settings_sections import ApiTokenSettings
 
 tokens = typer.Typer(no_args_is_help=True, help="Make tokens for the HTTP API.")
 

@@ -1,4 +1,4 @@
-"""Removes artifacts that no record refers to: a new generation, a fence, a mark, a sweep.
+"""Removes artifacts that no record refers to, by a new generation, a fence, a mark and a sweep; and old jobs.
 
 Once a generation is closed and every worker that may have put into it has let go of what it held then, no key of it can
 come to be referred to any more: what no record refers to then is removed without any condition, at any time, by
@@ -8,6 +8,7 @@ anybody. The argument stands in docs/decisions/0015-garbage.md. Nothing is judge
 import asyncio
 import hashlib
 from collections.abc import Callable
+from datetime import datetime
 
 import msgspec
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from resources.artifact_store.artifact_key import generation_of
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_state.document_state_store import DocumentStateStore
+from resources.document_state.job_records import IngestJobs
 from resources.document_state.workers import WorkerWatch
 from resources.records.backend import RecordBackend
 from resources.records.decoding import decoded
@@ -39,13 +41,15 @@ class Collected(msgspec.Struct):
     Attributes:
         n_artifacts, n_bytes: what was removed.
         n_kept: artifacts that stay.
-        n_workers: workers that are still at what they held when it began; nothing was removed then.
-        refused: no record refers to any artifact, which looks like another state's: nothing was removed.
+        n_jobs: old jobs that were removed with their results.
+        n_workers: workers that are still at what they held when it began; no artifact was removed then.
+        refused: no record refers to any artifact, which looks like another state's: none was removed.
     """
 
     n_artifacts: int = 0
     n_bytes: int = 0
     n_kept: int = 0
+    n_jobs: int = 0
     n_workers: int = 0
     refused: bool = False
 
@@ -75,6 +79,15 @@ async def collect(
     collected = await _sweep(artifacts, await _marks(state), record.generation, advance)
     await backend.compare_and_set(KIND, [Write(_KEY, None, stamp)])
     return collected
+
+
+async def remove_old_jobs(jobs: IngestJobs, before: datetime, *, dry_run: bool = False) -> int:
+    """Remove what is kept of jobs that ended before a time; gives how many there were. What they did stays."""
+    old = await jobs.ended_before(before)
+    if not dry_run:
+        for job in old:
+            await jobs.remove(job)
+    return len(old)
 
 
 async def _begun(artifacts: ArtifactStore, backend: RecordBackend) -> tuple[GcRecord, Stamp]:

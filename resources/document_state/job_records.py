@@ -162,7 +162,22 @@ class IngestJobs:
 
     async def forget_pages(self, job: IngestJob) -> None:
         """Remove the pages of a job that came to nothing."""
-        kind = _request_kind(job)
+        await self._remove_all(_request_kind(job))
+
+    async def ended_before(self, moment: datetime) -> list[IngestJob]:
+        """Jobs that ended before a time, as their headers say."""
+        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
+        return [job for job in jobs if job.completed_at is not None and job.completed_at < moment]
+
+    async def remove(self, job: IngestJob) -> None:
+        """Remove a job that has ended. The header goes last: by it, who dies before is followed by somebody."""
+        for kind in (_result_kind(job.job_id), _estimate_kind(job.job_id), _request_kind(job)):
+            await self._remove_all(kind)
+        record = await self._backend.read(KIND, job.job_id)
+        if record is not None:
+            await self._backend.compare_and_set(KIND, [Write(job.job_id, None, record.stamp)])
+
+    async def _remove_all(self, kind: str) -> None:
         stamps = [(record.key, record.stamp) async for record in self._backend.list_records(kind)]
         await self._backend.compare_and_set(kind, [Write(key, None, stamp) for key, stamp in stamps])
 

@@ -226,3 +226,34 @@ class TestOrphans:
         assert await jobs.settle_orphans(NOW) == []
         assert not (await jobs.get(mine.job_id)).is_terminal
         await backend.close()
+
+
+class TestRemoval:
+    async def test_what_ended_long_ago_goes(self, jobs):
+        """A job that ended before a time goes with everything that is kept of it; running and later ones stay whole."""
+        old, late, running = [await create(jobs, ["a"], ["b"]) for _ in range(3)]
+        for job in (old, late, running):
+            await jobs.estimate(job.job_id, "run/0", BatchEstimate(5))
+            await jobs.record(job.job_id, "run/0", results(Outcome.SUCCEEDED))
+        await jobs.settle(old.job_id, NOW)
+        await jobs.settle(late.job_id, NOW + timedelta(hours=2))
+        [found] = await jobs.ended_before(NOW + timedelta(hours=1))
+        assert found.job_id == old.job_id
+        await jobs.remove(found)
+        kinds = await jobs._backend.list_kinds()
+        assert not [kind for kind in kinds if old.job_id in kind]
+        with pytest.raises(UnknownJobError):
+            await jobs.get(old.job_id)
+        for job in (late, running):
+            assert ((await jobs.get(job.job_id)).n_succeeded, await jobs.documents(job.job_id, 1)) == (1, ["b"])
+
+    async def test_a_removal_that_was_interrupted(self, jobs):
+        """A job whose removal stopped halfway still has its header, so the next one ends it; twice is as once."""
+        job = await create(jobs, ["a"])
+        await jobs.record(job.job_id, "run/0", results(Outcome.SUCCEEDED))
+        job = await jobs.settle(job.job_id, NOW)
+        await jobs.forget_pages(job)
+        [found] = await jobs.ended_before(NOW + timedelta(hours=1))
+        for _ in range(2):
+            await jobs.remove(found)
+        assert await jobs._backend.list_kinds() == []

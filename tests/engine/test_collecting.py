@@ -1,10 +1,15 @@
 """Garbage: what nobody refers to goes, and nothing that anybody refers to or is about to."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 
-from ingest_assets.upkeep.collecting import Collected, collect
+from ingest_assets.upkeep.collecting import Collected, collect, remove_old_jobs
 from resources.artifact_store.artifact_key import digest_of
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.job_records import IngestJobs
+from resources.document_state.take_up import Mode
 from resources.records.backend import BackendCorruptError
 from resources.records.record import Write
 from tests.artifact_store.contract import artifact
@@ -113,3 +118,18 @@ async def test_record_that_cannot_be_read(shop):
     with pytest.raises(BackendCorruptError):
         await gc(shop)
     assert old in kept(shop)
+
+
+async def test_old_jobs(shop):
+    """Jobs that ended before a time go; a dry run only counts them; running ones stay."""
+    jobs, now = IngestJobs(shop.backend), utc_now()
+    made = [
+        await jobs.create([["a"]], scope_id="default", user_id="me", mode=Mode.RESUME, now=now, n_unchanged=0, n_busy=0)
+        for _ in range(2)
+    ]
+    await jobs.settle(made[0].job_id, now - timedelta(days=2))
+    before = now - timedelta(days=1)
+    assert await remove_old_jobs(jobs, before, dry_run=True) == 1
+    assert await remove_old_jobs(jobs, before) == 1
+    assert await remove_old_jobs(jobs, before) == 0
+    assert [job.job_id for job in await jobs.recent(10)] == [made[1].job_id]

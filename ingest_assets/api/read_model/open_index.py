@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from ingest_assets.api.read_model.document_index import DocumentIndex
 from ingest_assets.api.read_model.replica import Replica
 from ingest_assets.api.read_model.state_file import open_in_state_file
-from ingest_assets.settings import ApiSettings
+from ingest_assets.settings_sections import ApiSettings
 from resources.records.backend import RecordBackend
 from resources.records.sqlite_backend import SqliteBackend
 
