@@ -43,6 +43,10 @@ ASKED = {
     "counts of a name": "/api/documents/counts?text=overview",
     "stores": "/api/stores",
     "metrics": "/metrics",
+    "page: library": "/",
+    "page: library of a filter": "/?status=FAILED&source=",
+    "page: library of a name": "/?text=overview",
+    "page: stores": "/stores",
 }
 
 
