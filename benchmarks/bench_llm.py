@@ -3,7 +3,8 @@
     python -m benchmarks.bench_llm
 
 Each call carries one chunk of 1,000 characters. Bare: the library alone, as many at once, the same requests, the answer
-as JSON. In turns, three times each; the ratio is that of the medians.
+as JSON. Ours: estimated, admitted by the gate, each call begun and its answer journaled in SQLite, entries made.
+In turns, three times each; the ratio is that of the medians.
 """
 
 import asyncio
@@ -15,11 +16,20 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+from ingest_assets.engine.entry_finding import Chunked
+from ingest_assets.engine.paid_entries import PaidEntries
+from ingest_assets.engine.purse import Purse
 from resources.artifact_store.artifact import Chunk, Piece, Place, chunks_of
+from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
+from resources.document_state.ingest_jobs import JobStage
+from resources.document_state.spend_book import Ceilings
+from resources.document_state.spend_gate import SpendGate
+from resources.document_state.spend_ledger import SpendLedger
 from resources.extractor.llm.answer import answer_schema
 from resources.extractor.llm.llm_extractor import LlmExtractor
 from resources.extractor.llm.options import LlmOptions
 from resources.extractor.llm.prompt import INSTRUCTIONS
+from resources.records.sqlite_backend import SqliteBackend
 from tests.servers.fixtures import ENVIRONMENT
 from tests.servers.model_server import ModelServer, model_process
 from tests.servers.scripted_model import Step
@@ -57,7 +67,9 @@ def _compare(
         server.script(Step(times=concurrency), Step(seconds=seconds))
         rates["bare"].append(n_calls / asyncio.run(bare(prompts, concurrency)))
         server.script(Step(times=concurrency), Step(seconds=seconds))
-        rates["ours"].append(n_calls / asyncio.run(_ours(LlmExtractor(name, options), chunks, concurrency)))
+        with tempfile.TemporaryDirectory() as folder:
+            ours = _ours(Path(folder), LlmExtractor(name, options), chunks, concurrency)
+            rates["ours"].append(n_calls / asyncio.run(ours))
     medians = {who: statistics.median(found) for who, found in rates.items()}
     provider = name.partition(":")[0]
     print(
@@ -71,13 +83,34 @@ def _chunks(number: int, run: int) -> tuple[Chunk, ...]:
     return chunks_of("d", [Piece(text, Place(0, len(text))) for text in texts])
 
 
-async def _ours(extractor: LlmExtractor, chunks: tuple[Chunk, ...], concurrency: int) -> float:
-    """Seconds, planning and reading included."""
-    await extractor.extract("d", _chunks(concurrency, -1))
+class _NobodyWatches:
+    """A progress that nobody is told of."""
+
+    def enters(self, stage: JobStage) -> None:
+        """See Progress."""
+
+    async def estimated(self, micro_usd: int, refusal: str) -> None:
+        """See Progress."""
+
+
+async def _ours(folder: Path, extractor: LlmExtractor, chunks: tuple[Chunk, ...], concurrency: int) -> float:
+    """Seconds, from chunks to entries, planning and reading included."""
+    journal = SqliteJournal(folder / "paid.db")
+    backend = SqliteBackend(folder / "state.db")
+    gate = SpendGate(SpendLedger(backend), journal)
+
+    def new_purse() -> Purse:
+        return Purse(gate, journal, Ceilings(per_day_micro_usd=10**12), "job", "worker", extractor.model)
+
+    paid = PaidEntries(extractor, journal, new_purse, _NobodyWatches())
+    await paid.find([Chunked("first", "", _chunks(concurrency, -1))])
     start = time.perf_counter()
-    await extractor.extract("d", chunks)
+    [finding] = await paid.find([Chunked("d", "", chunks)])
     seconds = time.perf_counter() - start
+    assert finding.entries, finding.error
     await extractor.close()
+    await journal.shut()
+    await backend.close()
     return seconds
 
 

@@ -178,6 +178,7 @@ async def _ingest(
                 run = IngestRun(
                     components.state,
                     components.artifacts,
+                    components.journal,
                     ExtractionStage(
                         await components.sources(),
                         pool,

@@ -55,6 +55,7 @@ def build_definitions(settings: Settings, on_progress: Callable[[int], None] = l
                 settings.runs.parallel,
                 settings.runs.documents,
                 sensing.count_due(settings),
+                sensing.why_not(settings),
             ),
             build_interrupted_runs_sensor(sensing.sweep(settings)),
         ],

@@ -14,6 +14,7 @@ from ingest_assets.settings import Settings
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.process_identity import this_process
 from resources.document_state.workers import Observation, WorkerWatch
+from resources.extractor.extractor import ExtractorConfigError
 from sensors.discovered import Discovered, total
 
 
@@ -40,6 +41,11 @@ def count_due(settings: Settings) -> Callable[[int], int]:
     return lambda limit: asyncio.run(_count_due(settings, limit))
 
 
+def why_not(settings: Settings) -> Callable[[], str]:
+    """What the backlog sensor calls before it starts runs."""
+    return lambda: _why_not(settings)
+
+
 def sweep(settings: Settings) -> Callable[[dg.DagsterInstance, str | None], tuple[Recovered, str]]:
     """What the sensor of interrupted runs calls."""
     return lambda instance, cursor: asyncio.run(_sweep(settings, instance, cursor))
@@ -61,6 +67,14 @@ async def _discover(settings: Settings, instance: dg.DagsterInstance, wanted: Ca
 async def _count_due(settings: Settings, limit: int) -> int:
     async with Components(settings) as components:
         return len(await components.state.list_due(utc_now(), limit))
+
+
+def _why_not(settings: Settings) -> str:
+    try:
+        Components(settings).extractor.check()
+    except ExtractorConfigError as error:
+        return str(error)
+    return ""
 
 
 async def _sweep(settings: Settings, instance: dg.DagsterInstance, cursor: str | None) -> tuple[Recovered, str]:

@@ -2,11 +2,16 @@
 
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+from resources.document_state.ingest_jobs import JobStatus
+from resources.document_state.retry_policy import HELD_BACK_FOR
+
 PULL_TAG = {"ingest/kind": "pull"}
+_HELD_BACK = {**PULL_TAG, "ingest/status": JobStatus.BLOCKED.value}
 _ALIVE = [
     dg.DagsterRunStatus.QUEUED,
     dg.DagsterRunStatus.NOT_STARTED,
@@ -16,7 +21,12 @@ _ALIVE = [
 
 
 def build_backlog_sensor(
-    job: UnresolvedAssetJobDefinition, step: str, parallel: int, documents: int, count_due: Callable[[int], int]
+    job: UnresolvedAssetJobDefinition,
+    step: str,
+    parallel: int,
+    documents: int,
+    count_due: Callable[[int], int],
+    why_not: Callable[[], str],
 ) -> dg.SensorDefinition:
     """A sensor that starts pull runs.
 
@@ -28,6 +38,7 @@ def build_backlog_sensor(
         parallel: how many pull runs to keep alive.
         documents: the most documents a run claims.
         count_due: how many documents are due, counted up to a limit.
+        why_not: why a run would fail before its first document, or "".
     """
 
     @dg.sensor(
@@ -41,6 +52,14 @@ def build_backlog_sensor(
         due = count_due(parallel * documents)
         if not due:
             return dg.SkipReason("Nothing is due.")
+        if why := why_not():
+            return dg.SkipReason(f"Documents are due, and no run is started, for it would fail at once. {why}")
+        if _is_held_back(context.instance, job.name):
+            minutes = HELD_BACK_FOR.total_seconds() / 60
+            return dg.SkipReason(
+                f"A ceiling of [spend] held the last run back. The next one is started {minutes:.0f} minutes after it; "
+                "`ingest run` does not wait."
+            )
         alive = context.instance.get_runs_count(dg.RunsFilter(job_name=job.name, statuses=_ALIVE, tags=PULL_TAG))
         wanted = min(parallel, math.ceil(due / documents)) - alive
         if wanted <= 0:
@@ -50,3 +69,9 @@ def build_backlog_sensor(
         return dg.SensorResult(run_requests=[request] * wanted)
 
     return backlog
+
+
+def _is_held_back(instance: dg.DagsterInstance, job_name: str) -> bool:
+    """Whether a ceiling held a pull run back just now: the next batch most likely would be refused as well."""
+    since = datetime.now(UTC) - HELD_BACK_FOR
+    return bool(instance.get_runs_count(dg.RunsFilter(job_name=job_name, tags=_HELD_BACK, updated_after=since)))

@@ -104,17 +104,22 @@ def plan(
     apply: Annotated[
         bool, typer.Option("--apply", help="Mark what the configuration has made stale; all documents, no work.")
     ] = False,
+    estimate: Annotated[
+        bool, typer.Option(help="With a paid extractor, read and parse the documents to say what they would cost.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Say what `ingest run` with the same options would do to which document and why; change nothing."""
 
     async def go(components: Components) -> int:
+        from ingest_assets.cli import planning
+
         asked, chosen = _asked(store, mode, stale=stale, failed=failed, missing=missing, where=where)
         if apply:
             if asked is not None or paths:
                 raise AskedWronglyError("--apply marks all documents, so it goes with no path and no choice.")
-            return await work.apply_plan(components, as_json=as_json)
-        return await work.plan(components, _paths(paths), chosen, asked, as_json=as_json)
+            return await planning.apply_plan(components, as_json=as_json)
+        return await planning.plan(components, _paths(paths), chosen, asked, estimate=estimate, as_json=as_json)
 
     finish(_with_components(go))
 

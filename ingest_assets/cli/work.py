@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingest_assets.cli.inspect import find_document, job_fields
-from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.requests.asking import Asked
 from ingest_assets.requests.request import Outcome, Request, Watcher
-from ingest_assets.upkeep.marking import Marked, mark
 from resources.document_state.ingest_jobs import DocumentResult, JobStatus
 from resources.document_state.ingest_jobs import Outcome as DocumentOutcome
 from resources.document_state.take_up import Mode
@@ -144,61 +143,6 @@ def exit_code(outcome: Outcome) -> int:
     failed = outcome.job is not None and outcome.job.status is not JobStatus.SUCCEEDED
     doubtful = outcome.source_errors or outcome.discovered.vanished_refused
     return Exit.FAILED if failed or doubtful else Exit.DONE
-
-
-async def apply_plan(components: Components, *, as_json: bool) -> int:
-    """See `ingest plan --apply`."""
-    await components.register_stores()
-    with counter("Marking", quiet=as_json) as advance:
-        marked = await mark(components.state, await components.configured(), advance)
-    if as_json:
-        print_json(marked)
-        return Exit.DONE
-    for slug, n in sorted(marked.stores.items()):
-        say(f"{n:,} documents are now marked stale in store '{slug}': `ingest run --store {slug} --stale`.")
-    for slug, n in sorted(marked.unconfigured.items()):
-        say(f"{n:,} documents no longer count what store '{slug}' holds: it is not in ingest.toml.")
-    if marked.n_current:
-        say(f"{marked.n_current:,} documents are stale no longer: the configuration is what it was.")
-    if marked.n_busy:
-        say(f"{marked.n_busy:,} documents are being worked on: the next `ingest plan --apply` looks at them.")
-    if marked == Marked():
-        say("Every mark is as the configuration says.")
-    return Exit.DONE
-
-
-async def plan(components: Components, paths: Sequence[str], mode: Mode, asked: Asked | None, *, as_json: bool) -> int:
-    """See `ingest plan`."""
-    from ingest_assets.requests.forecast import forecast, forecast_asked
-
-    if asked is not None:
-        for slug in asked.stores:
-            await components.target(slug)
-        planned = await forecast_asked(components, paths, asked)
-    else:
-        planned = await forecast(components, paths, mode)
-    code = Exit.FAILED if planned.source_errors else Exit.DONE
-    if as_json:
-        print_json(planned)
-        return code
-    for error in planned.source_errors:
-        complain(error)
-    rows = [(p.filename, p.action, p.why) for p in planned.documents[: _SHOWN * 5]]
-    if rows:
-        print_table(["document", "action", "why"], rows)
-    rest = len(planned.documents) - len(rows)
-    if rest > 0:
-        say(f"… and {rest} more: --json lists all.")
-    for slug in planned.begun_anew:
-        say(f"Store '{slug}' holds vectors of another embedder: it would be emptied first, and built as a whole.")
-    if planned.n_chunks is None:
-        say(f"{len(planned.documents)} documents would be worked on; {planned.n_unchanged} are as they were.")
-        return code
-    say(
-        f"{len(planned.documents)} documents would be worked on, {planned.n_to_extract} of them extracted; "
-        f"at most {planned.n_chunks:,} chunks embedded."
-    )
-    return code
 
 
 def retry(components: Components, named: Sequence[str], as_json: bool) -> int:

@@ -5,7 +5,7 @@ Artifacts are durable before a record points to them, and a store is written bef
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 import msgspec
@@ -19,19 +19,18 @@ from ingest_assets.engine.removing import RemovalStage
 from resources.artifact_store.artifact import Artifact, artifact_hash
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.corrections import corrections_of, warnings_of
+from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.document_state import links as link_states
 from resources.document_state import transitions
 from resources.document_state.document_state_store import Change, DocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, Presence, Status
 from resources.document_state.reasons import Reason
-from resources.document_state.retry_policy import RetryPolicy
+from resources.document_state.retry_policy import HELD_BACK_FOR, RetryPolicy
 from resources.document_state.workers import Worker
 
 # Nobody can mend these in the document itself: its type is simply not read.
 _SKIPPING = frozenset({Reason.UNSUPPORTED_TYPE})
-# Looking again costs reading and parsing, and nothing at all is paid before a ceiling allows it.
-_HELD_FOR = timedelta(minutes=10)
 _OUTCOMES = {Status.SKIPPED: Outcome.SKIPPED, Status.PENDING: Outcome.PENDING}
 
 
@@ -46,6 +45,7 @@ class BatchWork:
         self,
         state: DocumentStateStore,
         artifacts: ArtifactStore,
+        journal: PaidResultJournal,
         extraction: ExtractionStage,
         builds: Mapping[str, BuildStage],
         policy: RetryPolicy,
@@ -63,7 +63,7 @@ class BatchWork:
         self._claims = claims
         self._selection = selection
         self._document_done = document_done
-        self._removal = RemovalStage(state, artifacts, builds, policy, worker)
+        self._removal = RemovalStage(state, artifacts, journal, builds, policy, worker)
         self.is_held_back = False
 
     async def begin(self, batch: Batch) -> None:
@@ -156,7 +156,7 @@ class BatchWork:
         if extraction.reason in _SKIPPING:
             return transitions.extraction_skipped(doc, extraction.reason, extraction.error, now)
         if extraction.reason is Reason.SPEND_CEILING:
-            return transitions.held_back(doc, extraction.reason, extraction.error, now, now + _HELD_FOR)
+            return transitions.held_back(doc, extraction.reason, extraction.error, now, now + HELD_BACK_FOR)
         if extraction.reason is not None:
             return transitions.extraction_failed(doc, extraction.reason, extraction.error, now, self._policy)
         if artifact is None:

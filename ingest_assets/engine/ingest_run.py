@@ -13,6 +13,7 @@ from ingest_assets.engine.claims import Batch, Claims, Selection
 from ingest_assets.engine.document_report import DocumentReport, Reporter
 from ingest_assets.engine.extraction import ExtractionStage
 from resources.artifact_store.artifact_store import ArtifactStore
+from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.workers import Worker
@@ -25,6 +26,7 @@ class IngestRun:
         self,
         state: DocumentStateStore,
         artifacts: ArtifactStore,
+        journal: PaidResultJournal,
         extraction: ExtractionStage,
         builds: Mapping[str, BuildStage],
         policy: RetryPolicy,
@@ -40,7 +42,16 @@ class IngestRun:
         self._group = group
         self._claims = Claims(state, worker, selection, builds, extraction)
         self._batches = BatchWork(
-            state, artifacts, extraction, builds, policy, worker, self._claims, selection, reporter.document_done
+            state,
+            artifacts,
+            journal,
+            extraction,
+            builds,
+            policy,
+            worker,
+            self._claims,
+            selection,
+            reporter.document_done,
         )
 
     async def pull(self, limit: int) -> None:

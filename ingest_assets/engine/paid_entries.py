@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from decimal import ROUND_CEILING
 
 import msgspec
 
@@ -26,7 +25,7 @@ from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.reasons import Reason
 from resources.extractor.extractor import ExtractionError
-from resources.extractor.llm.answer import Answer, ChunkAnswer, Outcome, Usage
+from resources.extractor.llm.answer import Answer, ChunkAnswer, Outcome
 from resources.extractor.llm.asking import ask
 from resources.extractor.llm.llm_extractor import LlmExtractor
 from resources.extractor.llm.model_error import ModelError
@@ -74,7 +73,7 @@ class PaidEntries(EntryFinder):
     async def _ask(self, paid: PaidBatch) -> None:
         """Make the batch's calls, if they are admitted."""
         purse = self._new_purse()
-        micro_usd = sum(self._cost(call.worst_case) for call in paid.calls)
+        micro_usd = sum(self._extractor.micro_usd(call.worst_case) for call in paid.calls)
         refusal = await purse.fill(micro_usd)
         await self._progress.estimated(micro_usd, refusal.message if refusal else "")
         if refusal is not None:
@@ -110,7 +109,7 @@ class PaidEntries(EntryFinder):
 
         One without an answer that may have been billed stays as it was begun, at its worst case.
         """
-        begun = BegunCall(call_id, paid.org_of(call), self._extractor.model, self._cost(call.worst_case))
+        begun = BegunCall(call_id, paid.org_of(call), self._extractor.model, self._extractor.micro_usd(call.worst_case))
         async with self._slots:
             reservation_id = await purse.begin(begun)
             try:
@@ -119,7 +118,9 @@ class PaidEntries(EntryFinder):
                 if not error.may_have_cost:
                     await self._journal.failed(reservation_id, call_id, PaidUsage())
                 raise
-        usage = PaidUsage(answer.usage.input_tokens, answer.usage.output_tokens, self._cost(answer.usage))
+        usage = PaidUsage(
+            answer.usage.input_tokens, answer.usage.output_tokens, self._extractor.micro_usd(answer.usage)
+        )
         paid.pay(call, usage)
         if answer.outcome is not Outcome.FOUND:
             await self._journal.failed(reservation_id, call_id, usage)
@@ -140,11 +141,6 @@ class PaidEntries(EntryFinder):
             return Finding(reason=error.reason, error=str(error), bill=bill)
         found = self._extractor.entries_of(chunked.document_id, chunked.chunks, paid.answers_of(chunked))
         return Finding(found.entries, _dropped(found.n_unquoted), bill=bill)
-
-    def _cost(self, usage: Usage) -> int:
-        """In millionths of a dollar, rounded up: a ceiling must hold."""
-        dollars = self._extractor.prices.cost(self._extractor.model, usage)
-        return int((dollars * 1_000_000).to_integral_value(ROUND_CEILING))
 
 
 def _decoded(body: bytes) -> ChunkAnswer:

@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol, TypeVar
 
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult
-from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
 
 AHEAD_BYTES = 64 * 2**20
@@ -15,6 +15,25 @@ _QUEUED_PER_THREAD = 4
 _GROWN_BYTES = 2**20
 
 
+class Readable(Protocol):
+    """What is known of a document that is to be read; its size as it was listed, or 0."""
+
+    @property
+    def source(self) -> str:
+        """The name of its source."""
+
+    @property
+    def source_uri(self) -> str:
+        """Where it is."""
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+
+
+Doc = TypeVar("Doc", bound=Readable)
+
+
 class ReadAhead:
     """Reads documents from their sources, at most 64 MiB ahead of whoever takes them."""
 
@@ -22,7 +41,7 @@ class ReadAhead:
         self._sources = sources
         self._max_file_bytes = max_file_bytes
 
-    def read_all(self, docs: Sequence[DocStatus]) -> Iterator[tuple[DocStatus, ReadResult | ReadError]]:
+    def read_all(self, docs: Sequence[Doc]) -> Iterator[tuple[Doc, ReadResult | ReadError]]:
         """Each document, in order, with what was read of it or why it could not be."""
         at_once = max(
             (self._sources[doc.source].parallel_reads for doc in docs if doc.source in self._sources), default=1
@@ -39,10 +58,10 @@ class ReadAhead:
             threads.shutdown(wait=False, cancel_futures=True)
 
     def _ahead(
-        self, docs: Sequence[DocStatus], threads: ThreadPoolExecutor, most: int
-    ) -> Iterator[tuple[DocStatus, ReadResult | ReadError]]:
+        self, docs: Sequence[Doc], threads: ThreadPoolExecutor, most: int
+    ) -> Iterator[tuple[Doc, ReadResult | ReadError]]:
         waiting = deque(docs)
-        asked: deque[tuple[DocStatus, Future[ReadResult | ReadError]]] = deque()
+        asked: deque[tuple[Doc, Future[ReadResult | ReadError]]] = deque()
         n_bytes = 0
         while waiting or asked:
             while waiting and len(asked) < most and (not asked or n_bytes + waiting[0].size <= AHEAD_BYTES):
@@ -56,10 +75,10 @@ class ReadAhead:
                 read = self._read(doc, self._max_file_bytes)
             yield doc, read
 
-    def _usual_limit(self, doc: DocStatus) -> int:
+    def _usual_limit(self, doc: Readable) -> int:
         return min(self._max_file_bytes, max(doc.size, _GROWN_BYTES))
 
-    def _read(self, doc: DocStatus, max_bytes: int) -> ReadResult | ReadError:
+    def _read(self, doc: Readable, max_bytes: int) -> ReadResult | ReadError:
         source = self._sources.get(doc.source)
         if source is None:
             known = ", ".join(sorted(self._sources))

@@ -1,7 +1,8 @@
 """The way out for a group of claimed documents: out of every store, proven by a read, then published.
 
-Of what a person had deleted the artifacts go as well, between the stores and the record: wherever the process dies, the
-record still says that the document is to be removed, and each step repeated changes nothing.
+Of what a person had deleted the artifacts go as well, and the answers that were paid for, between the stores and the
+record: wherever the process dies, the record still says that the document is to be removed, and each step repeated
+changes nothing.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from ingest_assets.engine.building import BuildStage, Built
 from ingest_assets.engine.document_report import DocumentReport, report_of
 from ingest_assets.engine.outrunning import touch_store
 from resources.artifact_store.artifact_store import ArtifactStore
+from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import Outcome
@@ -51,12 +53,14 @@ class RemovalStage:
         self,
         state: DocumentStateStore,
         artifacts: ArtifactStore,
+        journal: PaidResultJournal,
         builds: Mapping[str, BuildStage],
         policy: RetryPolicy,
         worker: Worker,
     ) -> None:
         self._state = state
         self._artifacts = artifacts
+        self._journal = journal
         self._builds = builds
         self._policy = policy
         self._worker = worker
@@ -91,11 +95,13 @@ class RemovalStage:
         taken += [leaving.pop(document_id).doc for document_id in touched.taken]
 
     async def _purge(self, docs: Sequence[DocStatus]) -> None:
-        """Remove every artifact of the documents that a person had deleted."""
+        """Remove all that was made of the documents that a person had deleted, except what another one uses as well."""
         deleted = [doc.document_id for doc in docs if doc.presence is Presence.DELETING]
         if deleted:
             await self._worker.ensure_alive()
             await asyncio.to_thread(self._artifacts.remove_documents, deleted)
+            for document_id in deleted:
+                await self._journal.forget(document_id)
 
     def _next(self, one: _Leaving, now: datetime) -> DocStatus:
         if one.is_out:

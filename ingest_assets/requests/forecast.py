@@ -7,6 +7,7 @@ import msgspec
 from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
 from ingest_assets.requests.asking import Asked, Kind
+from ingest_assets.requests.costing import SpendEstimate
 from ingest_assets.requests.scope import parts_of, select, select_asked
 from ingest_assets.upkeep.renewal import documents_in, refusing_stores
 from ingest_assets.upkeep.staleness import Configured, extraction_differences
@@ -41,6 +42,7 @@ class Forecast(msgspec.Struct, frozen=True):
     `n_to_extract` and `n_chunks` are told of what somebody asks for: how many documents would be extracted, and how
     many chunks embedded at most, for all stores together; those a store holds already are not embedded again.
     `begun_anew`: stores that hold another embedder's vectors, so they would be emptied first and built as a whole.
+    `spending`: what the documents that are extracted would cost, if that was asked for and the extractor is paid.
     """
 
     documents: list[Planned]
@@ -50,6 +52,7 @@ class Forecast(msgspec.Struct, frozen=True):
     n_to_extract: int | None = None
     n_chunks: int | None = None
     begun_anew: tuple[str, ...] = ()
+    spending: SpendEstimate | None = None
 
 
 async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> Forecast:

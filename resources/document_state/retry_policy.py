@@ -6,6 +6,9 @@ import msgspec
 
 from resources.document_state.reasons import Reason, Remedy
 
+# After a ceiling of spending held work back. Looking again costs reading and parsing, and pays for nothing.
+HELD_BACK_FOR = timedelta(minutes=10)
+
 
 class RetryPolicy(msgspec.Struct, frozen=True):
     """How failed documents come back: pauses grow; after `max_attempts` only a person or new content helps."""

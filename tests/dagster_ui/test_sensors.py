@@ -62,6 +62,32 @@ def test_backlog_counts_the_runs_that_are_alive(project):
     assert len(project.tick("backlog").run_requests) == 1
 
 
+def be_paid(project: Project, more: str = "") -> None:
+    """Make the project's extractor a language model."""
+    project.configure(more, group=1)
+    file = project.root / "ingest.toml"
+    file.write_text(f'extractor = "openai:mine"\n{file.read_text()}')
+
+
+def test_backlog_starts_no_run_that_would_fail_at_once(project):
+    """With an extractor that cannot work as it is configured no run is started, and the tick says what to write."""
+    project.discover()
+    be_paid(project)
+    assert '[prices."openai:mine"]' in project.tick("backlog").skip_message
+    be_paid(project, '[prices."openai:mine"]\ninput = 1\noutput = 1\n')
+    assert len(project.tick("backlog").run_requests) == 1
+
+
+def test_backlog_waits_after_a_ceiling_held_a_run_back(project):
+    """While documents are due and the last pull run was refused just now, the next one is not started."""
+    project.discover()
+    be_paid(project, '[prices."openai:mine"]\ninput = 1\noutput = 1\n[spend]\nper_day_usd = 0.000001\n')
+    run = project.pull(limit=10)
+    assert (run.status, run.tags["ingest/status"]) == (dg.DagsterRunStatus.SUCCESS, "blocked")
+    assert {doc.extraction.status for doc in project.docs()} == {Status.PENDING}
+    assert "held the last run back" in project.tick("backlog").skip_message
+
+
 def test_the_sensors_alone_ingest_everything(project):
     """Discovery, then the runs the backlog asks for, then nothing is due: no hand is needed."""
     project.discover()

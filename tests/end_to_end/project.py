@@ -2,10 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+from tests.end_to_end.dying import Point
 
 INGEST = Path(sys.executable).with_name("ingest")
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -43,6 +46,20 @@ class Project:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def dies(self, point: Point, *arguments: str) -> str:
+        """Run a command that kills itself at a point, which it must reach; what it printed until then."""
+        done = subprocess.run(
+            [sys.executable, "-m", "tests.end_to_end.dying", str(point), *arguments],
+            cwd=self.root,
+            env=self._environment() | {"PYTHONPATH": str(SAMPLES.parent)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+        return done.stdout + done.stderr
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a command to its end."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from resources.artifact_store.open_artifact_store import open_artifact_store
+from tests.end_to_end.dying import Point
 from tests.end_to_end.project import Project
 from tests.servers import scripted_model as scripted
 from tests.servers.fixtures import ENVIRONMENT
@@ -85,6 +86,68 @@ def test_keys_are_nowhere(paid: Project, model: ModelServer, name: str, kind: st
     assert done.returncode == (0 if kind == scripted.ANSWER else 1), done.stderr
     assert CANARY not in done.stdout + done.stderr
     assert CANARY.encode() not in everything(paid)
+
+
+def test_keys_are_nowhere_after_a_blocked_job_and_a_sweep(paid: Project, model: ModelServer) -> None:
+    """Nor in what a job that a ceiling held back, a run that was killed in mid-call and its sweep print and keep."""
+    paid.configure(f'extractor = "{OPENAI}"\n{SOURCE}[spend]\nper_day_usd = 0.0001\n')
+    told = [paid.run("run")]
+    assert told[0].returncode == 3
+    paid.configure(f'extractor = "{OPENAI}"\n{SOURCE}')
+    printed = paid.dies(Point("after", 3, "resources.extractor.llm.calling", "Caller.execute"), "run")
+    paid.write("late.md", "This one came late.")
+    model.script(Step(scripted.WRONG_KEY, contains="came late"))
+    told += [paid.run("run", "--mode", "resume"), paid.run("spend"), paid.run("jobs"), paid.run("why", "docs/late.md")]
+    assert told[1].returncode == 1
+    assert CANARY not in printed + "".join(done.stdout + done.stderr for done in told)
+    assert CANARY.encode() not in everything(paid)
+
+
+def test_what_needs_a_person_is_not_tried_again_by_itself(paid: Project, model: ModelServer) -> None:
+    """A wrong key, an unknown model, no access: each has its reason, costs nothing, and waits until it is set right."""
+    modes = ["incremental", "retry-failed", "retry-failed"]
+    for mode, kind in zip(modes, [scripted.WRONG_KEY, scripted.NO_MODEL, scripted.NO_ACCESS], strict=True):
+        model.script(Step(kind))
+        failed = paid.json("run", "--mode", mode, code=1)
+        assert Counter(result["reason"] for result in failed["results"]) == {"model_access": 5}
+    n_calls = len(model.calls)
+    assert n_calls <= 15
+    assert paid.json("run")["n_requested"] == 0
+    assert len(model.calls) == n_calls
+    [totals] = [models[OPENAI] for models in paid.json("spend")["days"].values()]
+    assert (totals.get("micro_usd", 0), model.n_paid) == (0, 0)
+    model.script()
+    assert paid.json("run", "--mode", "retry-failed")["n_succeeded"] == 5
+
+
+def test_no_key_is_a_reason(paid: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key nothing is sent anywhere, and each document says what is missing."""
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name)
+        del paid.environment[name]
+    failed = paid.json("run", code=1)
+    assert Counter(result["reason"] for result in failed["results"]) == {"model_access": 5}
+    assert "OPENAI_API_KEY" in failed["results"][0]["error"]
+
+
+def test_faults_of_one_document_are_its_own(paid: Project, model: ModelServer) -> None:
+    """Too long, filtered, unreadable twice: each its reason, asked as often as helps; throttled is asked again."""
+    faults = {
+        scripted.TOO_LONG: ("context_too_long", 1),
+        scripted.FILTERED: ("model_refused", 1),
+        scripted.BLOCKED: ("model_refused", 1),
+        scripted.MALFORMED: ("model_malformed", 2),
+    }
+    steps = [Step(kind, contains=f"compiler number {number}") for number, kind in enumerate(faults)]
+    model.script(*steps, Step(scripted.THROTTLE, contains="compiler number 4", times=1))
+    outcome = paid.json("run", code=1)
+    reasons = {result["filename"]: result["reason"] for result in outcome["results"] if result.get("reason")}
+    assert reasons == {f"{number}.md": reason for number, (reason, _) in enumerate(faults.values())}
+    kinds = Counter(call.kind for call in model.calls)
+    assert kinds == {**{kind: n for kind, (_, n) in faults.items()}, scripted.THROTTLE: 1, scripted.ANSWER: 1}
+    model.forget()
+    assert paid.json("run")["n_requested"] == 0
+    assert model.calls == []
 
 
 def test_another_model_is_stale_and_costs_nothing(paid: Project, model: ModelServer) -> None:

@@ -3,49 +3,23 @@
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.end_to_end.paid_project import MODEL, bill, config, paid_project, spent
 from tests.end_to_end.project import Project
 from tests.servers import scripted_model as scripted
 from tests.servers.fixtures import ENVIRONMENT
 from tests.servers.model_server import ModelServer
-from tests.servers.scripted_model import PAID, Step
+from tests.servers.scripted_model import Step
 
 N = 6
-MODEL = "openai:gpt-4o-mini"
-SOURCE = '[[sources]]\nname = "docs"\nuri = "docs"\n'
-PRICE = f'[prices."{MODEL}"]\ninput = 100\noutput = 400\n'
-
-
-def config(spend: str = "", more: str = "") -> str:
-    """An ingest.toml."""
-    return f'extractor = "{MODEL}"\ndefault_embedder = "hash"\n{more}\n{SOURCE}\n{PRICE}\n[spend]\n{spend}\n'
 
 
 @pytest.fixture
 def paid(tmp_path: Path, model: ModelServer) -> Project:
     """A project of six documents, each of which takes one call."""
-    project = Project(tmp_path, config())
-    project.environment = {**ENVIRONMENT, **model.environment()}
-    for number in range(N):
-        project.write(f"{number}.md", f"Grace Hopper wrote compiler number {number}. Ada Lovelace wrote notes.\n")
-    return project
-
-
-def bill(model: ModelServer) -> int:
-    """What the calls really cost, in millionths of a dollar."""
-    paid_calls = [call for call in model.calls if call.kind in PAID]
-    return sum(100 * call.input_tokens + 400 * call.output_tokens for call in paid_calls)
-
-
-def spent(project: Project) -> dict[str, Any]:
-    """What the ledger says, added up."""
-    report = project.json("spend")
-    assert not report["open"]
-    totals = [totals for models in report["days"].values() for totals in models.values()]
-    return {key: sum(each.get(key, 0) for each in totals) for key in ("calls", "micro_usd", "assumed_micro_usd")}
+    return paid_project(tmp_path, model, N)
 
 
 def test_the_ledger_says_what_was_paid(paid: Project, model: ModelServer) -> None:
@@ -130,3 +104,43 @@ def test_a_run_that_ends_in_mid_call_pays_only_what_was_in_flight_again(
     assert N <= len(model.calls) <= N + 3
     found = spent(paid)
     assert bill(model) <= found["micro_usd"]
+
+
+def test_a_plan_says_what_it_would_cost(paid: Project, model: ModelServer) -> None:
+    """Per document and in all, against what is left: at least what is paid then. Nothing is asked and nothing kept."""
+    paid.configure(config("per_day_usd = 50"))
+    paid.write("broken.pdf", "%PDF-1.4 nothing")
+    planned = paid.json("plan")["spending"]
+    assert (planned["n_calls"], planned["left_micro_usd"], planned["expected_micro_usd"]) == (N, 50_000_000, None)
+    [broken] = [cost for cost in planned["documents"] if cost["reason"]]
+    assert (broken["document_id"].split("-")[0], broken["n_calls"]) == ("broken.pdf", 0)
+    assert not model.calls
+    assert paid.json("plan")["spending"] == planned
+    job = paid.json("run", code=1)
+    assert job["n_succeeded"] == N
+    assert (
+        round(job["estimated_cost"] * 1e6)
+        == planned["worst_micro_usd"]
+        == sum(cost["worst_micro_usd"] for cost in planned["documents"])
+    )
+    assert bill(model) <= planned["worst_micro_usd"]
+
+
+def test_a_plan_leaves_out_what_is_journaled(paid: Project, model: ModelServer) -> None:
+    """A copy, and what is extracted anew by request, cost nothing; what is new is expected by what calls came to."""
+    paid.json("run")
+    paid.write("copy.md", (paid.docs / "0.md").read_text())
+    paid.write("new.md", "Nobody has ever read this sentence.")
+    planned = paid.json("plan")["spending"]
+    costs = {cost["document_id"].split("-")[0]: cost for cost in planned["documents"]}
+    assert (costs["copy.md"]["n_calls"], costs["copy.md"]["n_answered"], costs["copy.md"]["worst_micro_usd"]) == (
+        0,
+        1,
+        0,
+    )
+    assert 0 < costs["new.md"]["expected_micro_usd"] < costs["new.md"]["worst_micro_usd"]
+    assert (planned["n_calls"], len(model.calls)) == (1, N)
+    shown = paid.run("plan").stdout
+    assert "1 calls to a model" in shown
+    assert "No ceiling" in shown
+    assert paid.json("plan", "--no-estimate")["spending"] is None

@@ -13,6 +13,8 @@ from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import BuildResult
 from tests.engine.test_ingest_run import Unavailable
 from tests.engine.workshop import STAMP, Interrupted
+from tests.paid_results.contract import answer, bought
+from tests.paid_results.contract import key as key_of_answer
 
 
 class Keeps(DuckDBStore):
@@ -139,6 +141,22 @@ class TestDeletion:
         shop.put("a.md", "the same text")
         await shop.discover()
         assert (await shop.pull()).reports == []
+
+    async def test_answers_go_with_their_last_document(self, shop):
+        """An answer that was paid for stays while a document of equal content uses it, and goes with the last one."""
+        await filled(shop, "a.md", "b.md")
+        await bought(shop.journal, answer("equal", shop.id_of("a.md"), shop.id_of("b.md")))
+        for name, left in (("a.md", {key_of_answer("equal")}), ("b.md", set())):
+            await request_deletion(shop, name)
+            await shop.pull()
+            assert set(await shop.journal.find([key_of_answer("equal")])) == left
+
+    async def test_without_paid_answers_no_journal_is_made(self, shop):
+        """Deleting in a project that never paid for anything leaves no journal behind."""
+        await filled(shop, "a.md")
+        await request_deletion(shop, "a.md")
+        await shop.pull()
+        assert not shop.journal.path.exists()
 
     async def test_artifacts_that_cannot_be_removed(self, shop, monkeypatch):
         """The record says that it is being deleted until its artifacts are gone as well; the next run goes on."""

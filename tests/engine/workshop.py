@@ -12,6 +12,7 @@ from ingest_assets.engine.extraction import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.parsing import ParserPool
 from ingest_assets.targets import Target
+from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.local_source import LocalSource
@@ -127,6 +128,7 @@ class Workshop:
         self.pool = pool
         self.state = RecordDocumentStateStore(backend)
         self.artifacts = SqliteArtifactStore(folder / "artifacts.db")
+        self.journal = SqliteJournal(folder / "artifacts-paid.db")
         self.source = LocalSource("docs", self.root, "default")
         self.stores: dict[str, Store] = {"s": self.duckdb("s")}
         self.extractor: Extractor = NoneExtractor()
@@ -157,6 +159,7 @@ class Workshop:
         return IngestRun(
             self.state,
             self.artifacts,
+            self.journal,
             ExtractionStage(
                 {"docs": self.source},
                 self.pool,

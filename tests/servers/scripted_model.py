@@ -43,7 +43,7 @@ class Step:
 
     `contains`: only calls whose prompt has these words. `seconds`: how long the answer takes. `retry_after`: what
     throttling says. `times`: for so many calls, then the step is used up; None: for ever. `for_seconds`: for so long
-    from the first call on.
+    from the first call on. `output_tokens`: what it says it has used, whatever it said.
     """
 
     kind: str = ANSWER
@@ -52,6 +52,7 @@ class Step:
     retry_after: float | None = None
     times: int | None = None
     for_seconds: float | None = None
+    output_tokens: int | None = None
 
 
 @dataclass
@@ -128,6 +129,8 @@ class ScriptedModel:
         instructions, prompt, schema = _READ[provider](body)
         step = self._step_for(prompt)
         text, n_output = _answer(step.kind, prompt)
+        if step.output_tokens is not None:
+            n_output = step.output_tokens
         n_input = count_tokens(instructions) + count_tokens(prompt) + count_tokens(schema)
         paid = step.kind in PAID
         call = Received(

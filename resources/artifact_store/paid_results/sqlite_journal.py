@@ -110,6 +110,8 @@ class SqliteJournal(PaidResultJournal):
 
     async def forget(self, document_id: str) -> int:
         """See PaidResultJournal."""
+        if not self.path.exists():
+            return 0  # nothing was ever paid for, and it need not be made to say so
         with self._errors(), self._file.transaction() as connection:
             removed = connection.execute(sql.FORGET_RESULTS, {"document_id": document_id}).rowcount
             connection.execute(sql.FORGET_USES, {"document_id": document_id})

@@ -8,6 +8,7 @@ import asyncio
 import importlib.util
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from decimal import ROUND_CEILING
 from functools import cached_property
 
 from resources.artifact_store.artifact import Chunk, Entry
@@ -54,6 +55,10 @@ class LlmExtractor(Extractor):
                 f"The extractor '{self.model}' needs {', '.join(missing)}. pip install 'ingest-assets[llm]'."
             )
         self.prices.cost(self.model, Usage())
+
+    def micro_usd(self, usage: Usage) -> int:
+        """What a call with this usage costs, in millionths of a dollar, rounded up: a ceiling must hold."""
+        return int((self.prices.cost(self.model, usage) * 1_000_000).to_integral_value(ROUND_CEILING))
 
     def chunk_keys(self, org_id: str, chunks: Sequence[Chunk]) -> list[str]:
         """The key under which the answer to each chunk is kept: the same in every document of the org."""

@@ -1,0 +1,117 @@
+"""`ingest plan`: what would be done, how much it is, and what it would cost; and the marks of what is stale."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
+from ingest_assets.components import Components
+from ingest_assets.requests.asking import Asked
+from ingest_assets.requests.costing import SpendEstimate, estimate_spending
+from ingest_assets.requests.forecast import Forecast, forecast, forecast_asked
+from ingest_assets.upkeep.marking import Marked, mark
+from resources.document_state.spend_book import in_dollars
+from resources.document_state.take_up import Action, Mode
+
+_SHOWN = 100
+
+
+async def apply_plan(components: Components, *, as_json: bool) -> int:
+    """See `ingest plan --apply`."""
+    await components.register_stores()
+    with counter("Marking", quiet=as_json) as advance:
+        marked = await mark(components.state, await components.configured(), advance)
+    if as_json:
+        print_json(marked)
+        return Exit.DONE
+    for slug, n in sorted(marked.stores.items()):
+        say(f"{n:,} documents are now marked stale in store '{slug}': `ingest run --store {slug} --stale`.")
+    for slug, n in sorted(marked.unconfigured.items()):
+        say(f"{n:,} documents no longer count what store '{slug}' holds: it is not in ingest.toml.")
+    if marked.n_current:
+        say(f"{marked.n_current:,} documents are stale no longer: the configuration is what it was.")
+    if marked.n_busy:
+        say(f"{marked.n_busy:,} documents are being worked on: the next `ingest plan --apply` looks at them.")
+    if marked == Marked():
+        say("Every mark is as the configuration says.")
+    return Exit.DONE
+
+
+async def plan(
+    components: Components, paths: Sequence[str], mode: Mode, asked: Asked | None, *, estimate: bool, as_json: bool
+) -> int:
+    """See `ingest plan`."""
+    if asked is not None:
+        for slug in asked.stores:
+            await components.target(slug)
+        planned = await forecast_asked(components, paths, asked)
+    else:
+        planned = await forecast(components, paths, mode)
+    if estimate:
+        to_extract = [(p.document_id, p.source_uri) for p in planned.documents if p.action is Action.EXTRACT]
+        with counter("Reading and parsing", quiet=as_json) as advance:
+            spending = await estimate_spending(components, to_extract, advance)
+        planned = msgspec.structs.replace(planned, spending=spending)
+    if as_json:
+        print_json(planned)
+    else:
+        _print(planned)
+    return Exit.FAILED if planned.source_errors else Exit.DONE
+
+
+def _print(planned: Forecast) -> None:
+    for error in planned.source_errors:
+        complain(error)
+    rows = [(p.filename, p.action, p.why) for p in planned.documents[:_SHOWN]]
+    if planned.spending is not None:
+        _print_with_costs(planned, planned.spending)
+    elif rows:
+        print_table(["document", "action", "why"], rows)
+    rest = len(planned.documents) - len(rows)
+    if rest > 0:
+        say(f"… and {rest} more: --json lists all.")
+    for slug in planned.begun_anew:
+        say(f"Store '{slug}' holds vectors of another embedder: it would be emptied first, and built as a whole.")
+    if planned.n_chunks is None:
+        say(f"{len(planned.documents)} documents would be worked on; {planned.n_unchanged} are as they were.")
+    else:
+        say(
+            f"{len(planned.documents)} documents would be worked on, {planned.n_to_extract} of them extracted; "
+            f"at most {planned.n_chunks:,} chunks embedded."
+        )
+    if planned.spending is not None:
+        _print_total(planned.spending)
+
+
+def _print_with_costs(planned: Forecast, spending: SpendEstimate) -> None:
+    costs = {cost.document_id: cost for cost in spending.documents}
+    rows = []
+    for document in planned.documents[:_SHOWN]:
+        cost = costs.get(document.document_id)
+        cells = ("", "", "", "")
+        if cost is not None and cost.reason is not None:
+            cells = ("", "", "", f"{cost.reason}: {cost.error}")
+        elif cost is not None:
+            cells = (str(cost.n_calls), in_dollars(cost.worst_micro_usd), _expected(cost.expected_micro_usd), "")
+        rows.append((document.filename, document.action, document.why, *cells))
+    if rows:
+        print_table(["document", "action", "why", "#calls", "#at most", "#expected", "cannot be extracted"], rows)
+
+
+def _print_total(spending: SpendEstimate) -> None:
+    say(
+        f"{spending.n_calls:,} calls to a model; they cost at most {in_dollars(spending.worst_micro_usd)}, "
+        f"expected {_expected(spending.expected_micro_usd)}. Chunks whose answers are kept and cost nothing: "
+        f"{spending.n_answered:,}."
+    )
+    left = spending.left_micro_usd
+    if left is None:
+        say("No ceiling of [spend] holds a new job.")
+    elif left < spending.worst_micro_usd:
+        say(f"The ceilings of [spend] leave a new job {in_dollars(left)}: it does batches until one may not fit.")
+    else:
+        say(f"The ceilings of [spend] leave a new job {in_dollars(left)}.")
+
+
+def _expected(micro_usd: int | None) -> str:
+    return "unknown" if micro_usd is None else in_dollars(micro_usd)
