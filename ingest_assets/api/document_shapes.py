@@ -66,6 +66,7 @@ class DocumentShape(Shape):
     n_chunks: int
     n_entries: int
     n_chars: int
+    last_extracted_turn: int | None = Field(description="how far a conversation is extracted; turns count from 0")
     warnings: list[str]
     created_at: datetime
     updated_at: datetime
@@ -116,7 +117,7 @@ class History(Shape):
 
 
 class PlaceShape(Shape):
-    """Where in its document a chunk stands. Characters count from 0; pages, slides and rows from 1."""
+    """Where in its document a chunk stands. Characters and turns count from 0; pages, slides and rows from 1."""
 
     start: int
     end: int
@@ -126,6 +127,7 @@ class PlaceShape(Shape):
     sheet: str | None = None
     row: int | None = None
     last_row: int | None = None
+    turn: int | None = None
 
 
 class EntryShape(Shape):
@@ -192,6 +194,7 @@ def document_shape(doc: DocStatus, configured: Configured, names: Mapping[str, s
         n_chunks=doc.n_chunks,
         n_entries=doc.n_entries,
         n_chars=doc.n_chars,
+        last_extracted_turn=doc.last_extracted_turn,
         warnings=list(doc.warnings),
         created_at=doc.created_at,
         updated_at=doc.updated_at,
@@ -240,6 +243,7 @@ def place_shape(place: Place) -> PlaceShape:
         sheet=place.sheet,
         row=place.row,
         last_row=place.last_row,
+        turn=place.turn,
     )
 
 

@@ -178,6 +178,7 @@ async def show(components: Components, named: str, as_json: bool) -> int:
         ("type, bytes", f"{doc.media_type or '?'}, {doc.size:,}"),
         ("read by", doc.parser),
         ("pages, of them without text", f"{doc.n_pages:,}, {doc.n_empty_pages:,}" if doc.n_pages else ""),
+        ("last extracted turn", "" if doc.last_extracted_turn is None else f"{doc.last_extracted_turn:,}, from 0"),
         ("last run", doc.last_run_id),
         ("known since", doc.created_at.isoformat(timespec="seconds")),
         ("changed", doc.updated_at.isoformat(timespec="seconds")),

@@ -13,7 +13,8 @@ import msgspec
 from ingest_assets.engine.building import BuildStage, Built, Trust
 from ingest_assets.engine.claims import Batch, Claims, Selection
 from ingest_assets.engine.document_report import DocumentReport, report_of
-from ingest_assets.engine.extraction import Extraction, ExtractionStage
+from ingest_assets.engine.extraction import ExtractionStage
+from ingest_assets.engine.extraction_outcome import Extraction
 from ingest_assets.engine.outrunning import touch_store
 from ingest_assets.engine.removing import RemovalStage
 from resources.artifact_store.artifact import Artifact, artifact_hash
@@ -106,7 +107,7 @@ class BatchWork:
         return reports
 
     async def _ingest(self, docs: Sequence[DocStatus], batch: Batch) -> list[DocumentReport]:
-        extractions = await self._extraction.finish(batch.extraction) if batch.extraction else []
+        extractions = await self._extraction.finish(batch.extraction, self._publish_part) if batch.extraction else []
         kept, extractions = await self._kept_artifacts(extractions)
         by_id = {extraction.doc.document_id: extraction for extraction in extractions}
         published, reports = await self._publish_extractions(extractions)
@@ -122,7 +123,7 @@ class BatchWork:
         lost = [doc for doc in reused if doc.artifact not in kept]
         if lost:
             begun = self._extraction.begin(lost, force=True)
-            again = {found.doc.document_id: found for found in await self._extraction.finish(begun)}
+            again = {found.doc.document_id: found for found in await self._extraction.finish(begun, self._publish_part)}
             extractions = [again.get(found.doc.document_id, found) for found in extractions]
         return {doc.document_id: kept[doc.artifact] for doc in reused if doc.artifact in kept}, extractions
 
@@ -145,10 +146,18 @@ class BatchWork:
                 self._document_done()
         return go_on, reports
 
+    async def _publish_part(self, extraction: Extraction) -> bool:
+        """Publish what is extracted so far of a conversation; False: it is not ours any more."""
+        [stored] = await self._publish([(self._paid(extraction, utc_now()), extraction.doc)])
+        if stored is None:
+            return False
+        extraction.doc, extraction.booked = stored, extraction.bill
+        return True
+
     def _paid(self, extraction: Extraction, now: datetime) -> DocStatus:
         """What extraction ended in, and what the document has cost so far."""
         extracted = self._extracted(extraction, now)
-        cost = extraction.doc.spent_micro_usd + extraction.bill.micro_usd
+        cost = extraction.doc.spent_micro_usd + extraction.bill.micro_usd - extraction.booked.micro_usd
         return msgspec.structs.replace(extracted, spent_micro_usd=cost)
 
     def _extracted(self, extraction: Extraction, now: datetime) -> DocStatus:
@@ -164,7 +173,8 @@ class BatchWork:
         return transitions.extracted(
             doc,
             now,
-            parts=extraction.parts,
+            is_whole=extraction.is_whole,
+            parts=artifact.parts,
             content_version=extraction.content_version,
             artifact=extraction.artifact_key,
             artifact_hash=artifact_hash(artifact),
@@ -177,6 +187,7 @@ class BatchWork:
             parser=artifact.parser,
             n_pages=extraction.n_pages,
             n_empty_pages=extraction.n_empty_pages,
+            last_turn=extraction.last_turn,
             n_corrections=len(corrections_of(artifact)),
             warnings=warnings_of(artifact),
             building=self._selection.stores,

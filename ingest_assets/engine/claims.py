@@ -127,7 +127,9 @@ class Claims:
         claimed = transitions.claimed(
             doc, self._worker.worker_id, self._worker.run_id, now, extract=extract, renew=anew
         )
-        return msgspec.structs.replace(claimed, due_in=self._due_in(doc))
+        # Written with the claim, so that a worker's death does not forget that all of a conversation was asked for.
+        last_turn = None if extract and self._is_extracted_anew(doc) else doc.last_extracted_turn
+        return msgspec.structs.replace(claimed, due_in=self._due_in(doc), last_extracted_turn=last_turn)
 
     def _due_in(self, doc: DocStatus) -> tuple[str, ...]:
         """The stores it belongs into: never one that is no longer configured, and those somebody asks for by name."""
@@ -147,10 +149,11 @@ class Claims:
         return action is None
 
     def _action(self, doc: DocStatus) -> Action | None:
-        selection = self._selection
-        return action_for(
-            doc, force=selection.force or (selection.renew_extraction and self._extraction.is_outdated(doc))
-        )
+        return action_for(doc, force=self._is_extracted_anew(doc))
+
+    def _is_extracted_anew(self, doc: DocStatus) -> bool:
+        """Whether somebody asked for its extraction although nothing of its content may have changed."""
+        return self._selection.force or (self._selection.renew_extraction and self._extraction.is_outdated(doc))
 
     def _needs_write(self, doc: DocStatus, slug: str) -> bool:
         return self._builds[slug].needs_write(doc, renew=self._selection.renew_stores)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
@@ -12,14 +12,6 @@ from resources.document_state.reasons import Reason
 from resources.extractor.extractor import ExtractionError, Extractor
 
 _logger = logging.getLogger(__name__)
-
-
-class Chunked(msgspec.Struct, frozen=True):
-    """A document that is cut into chunks, and waits for its entries."""
-
-    document_id: str
-    org_id: str
-    chunks: tuple[Chunk, ...]
 
 
 class Bill(msgspec.Struct, frozen=True):
@@ -43,6 +35,22 @@ class Finding(msgspec.Struct, frozen=True):
     reason: Reason | None = None
     error: str = ""
     bill: Bill = Bill()
+
+
+# Told of what came of the first so many chunks; whether to go on.
+Tell = Callable[[Finding, int], Awaitable[bool]]
+
+
+class Chunked(msgspec.Struct, frozen=True):
+    """A document that is cut into chunks, and waits for its entries.
+
+    With `tell` its chunks are paid for by one call after the other, and it is told after each but the last.
+    """
+
+    document_id: str
+    org_id: str
+    chunks: tuple[Chunk, ...]
+    tell: Tell | None = None
 
 
 class EntryFinder(ABC):

@@ -2,43 +2,24 @@
 
 import asyncio
 import hashlib
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 
-import msgspec
-
-from ingest_assets.engine.entry_finding import Bill, Chunked, EntryFinder, Finding
+from ingest_assets.engine.conversation import is_conversation
+from ingest_assets.engine.draft import Draft
+from ingest_assets.engine.entry_finding import EntryFinder, Finding
+from ingest_assets.engine.extraction_outcome import Extraction, n_corrections
 from ingest_assets.engine.progress import Progress
 from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
-from resources.artifact_store.artifact import Artifact, chunks_of, chunkset_hash
+from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
-from resources.artifact_store.corrections import carried_over, with_lost_corrections
 from resources.document_source.document_source import DocumentSource, ReadError
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.model import DocStatus, Status
-from resources.document_state.reasons import Reason
 from resources.document_state.transitions import IMPORTED_PART
 
-_logger = logging.getLogger(__name__)
-
-
-class Extraction(msgspec.Struct):
-    """What came of one document: an artifact, the news that nothing changed, or a reason."""
-
-    doc: DocStatus
-    parts: dict[str, str]
-    content_version: str = ""
-    artifact: Artifact | None = None
-    artifact_key: str = ""
-    unchanged: bool = False
-    reason: Reason | None = None
-    error: str = ""
-    n_chars: int = 0
-    n_pages: int = 0
-    n_empty_pages: int = 0
-    seconds: float = 0.0
-    bill: Bill = Bill()
+PublishPart = Callable[[Extraction], Awaitable[bool]]
 
 
 class BegunExtraction:
@@ -90,48 +71,65 @@ class ExtractionStage:
         begun.parsed = asyncio.get_running_loop().run_in_executor(None, self._parse, begun, force)
         return begun
 
-    async def finish(self, begun: "BegunExtraction") -> list[Extraction]:
+    async def finish(self, begun: "BegunExtraction", publish_part: PublishPart) -> list[Extraction]:
         """Chunks and entries of a begun group; one result for each document, in order.
 
         Artifacts are durable when this returns.
+
+        Args:
+            begun: the group.
+            publish_part: called when more of a conversation is extracted, and durable, and not yet all; False: it is
+                not ours any more.
         """
         if begun.parsed is not None:
             await begun.parsed
         self._progress.enters(JobStage.FILTERING)
-        previous = await self._corrected_before(begun)
-        parsed: dict[str, ParsedDocument] = {}
+        drafts = await self._drafts(begun)
+        wanted = [draft.wanted(partial(self._tell, draft, publish_part)) for draft in drafts]
+        findings = await self._entries.find(wanted) if wanted else []
+        for draft, finding in zip(drafts, findings, strict=True):
+            draft.take(finding)
+        done = [begun.extractions[doc.document_id] for doc in begun.docs]
+        self._progress.enters(JobStage.PERSISTING)
+        await self._keep([extraction for extraction in done if extraction.artifact is not None])
+        return done
+
+    async def _tell(self, draft: Draft, publish_part: PublishPart, finding: Finding, n_chunks: int) -> bool:
+        """Keep and publish what came of the first chunks of a conversation."""
+        if not draft.take_part(finding, n_chunks):
+            return True
+        await self._keep([draft.extraction])
+        return await publish_part(draft.extraction)
+
+    async def _keep(self, extractions: Sequence[Extraction]) -> None:
+        """Make artifacts durable."""
+        # In a thread: a bucket is waited for while the group before is reported.
+        keys = await asyncio.to_thread(
+            self._artifacts.put_many, [extraction.artifact for extraction in extractions if extraction.artifact]
+        )
+        for extraction, key in zip(extractions, keys, strict=True):
+            extraction.artifact_key = key
+
+    async def _drafts(self, begun: "BegunExtraction") -> list[Draft]:
+        """The documents that could be parsed."""
+        previous = await self._previous(begun)
+        drafts = []
         for document_id, outcome in begun.outcomes:
             extraction = begun.extractions[document_id]
             extraction.seconds = outcome.seconds
             if isinstance(outcome, ParseFailure):
                 extraction.reason, extraction.error = outcome.reason, outcome.detail
             else:
-                parsed[document_id] = outcome
-        batch = [
-            Chunked(document_id, begun.extractions[document_id].doc.org_id, chunks_of(document_id, outcome.pieces))
-            for document_id, outcome in parsed.items()
-        ]
-        findings = await self._entries.find(batch) if batch else []
-        for chunked, finding in zip(batch, findings, strict=True):
-            extraction = begun.extractions[chunked.document_id]
-            _take(extraction, parsed[chunked.document_id], chunked, finding)
-            if extraction.artifact is not None:
-                extraction.artifact = _with_corrections(extraction.doc, extraction.artifact, previous)
-        done = [begun.extractions[doc.document_id] for doc in begun.docs]
-        fresh = [extraction for extraction in done if extraction.artifact is not None]
-        self._progress.enters(JobStage.PERSISTING)
-        # In a thread: a bucket is waited for while the group before is reported.
-        keys = await asyncio.to_thread(
-            self._artifacts.put_many, [extraction.artifact for extraction in fresh if extraction.artifact]
-        )
-        for extraction, key in zip(fresh, keys, strict=True):
-            extraction.artifact_key = key
-        return done
+                extraction.note_parsed(outcome)
+                drafts.append(Draft(extraction, outcome, previous.get(extraction.doc.artifact)))
+        return drafts
 
-    async def _corrected_before(self, begun: "BegunExtraction") -> dict[str, Artifact]:
-        """The artifacts, by key, whose corrections go over to the next ones."""
+    async def _previous(self, begun: "BegunExtraction") -> dict[str, Artifact]:
+        """The artifacts, by key, of which something goes over to the next ones."""
         docs = [begun.extractions[document_id].doc for document_id, _ in begun.outcomes]
-        keys = [doc.artifact for doc in docs if _n_corrections(doc) and doc.artifact]
+        keys = [
+            doc.artifact for doc in docs if doc.artifact and (n_corrections(doc) or is_conversation(doc.media_type))
+        ]
         return await asyncio.to_thread(self._artifacts.get_many, keys) if keys else {}
 
     def _parse(self, begun: "BegunExtraction", force: bool) -> None:
@@ -151,49 +149,13 @@ class ExtractionStage:
                 continue
             extraction.content_version = read.content_version
             extraction.parts = {"content": hashlib.sha256(read.content).hexdigest()[:32], **self._config_parts}
-            if not force and doc.artifact and doc.extraction.parts == extraction.parts:
+            if not force and _is_as_extracted(doc, extraction.parts):
                 extraction.unchanged = True
                 continue
             yield doc.document_id, doc.filename, read.content
 
 
-def _take(extraction: Extraction, outcome: ParsedDocument, chunked: Chunked, finding: Finding) -> None:
-    """Note what was found in a parsed document."""
-    extraction.bill = finding.bill
-    if finding.reason is not None:
-        extraction.reason, extraction.error = finding.reason, finding.error
-        return
-    extraction.n_chars = outcome.n_chars
-    extraction.n_pages, extraction.n_empty_pages = outcome.pages or 0, outcome.empty_pages
-    extraction.artifact = Artifact(
-        chunked.document_id,
-        outcome.title,
-        outcome.media_type,
-        outcome.parser,
-        chunkset_hash(chunked.chunks),
-        chunked.chunks,
-        finding.entries,
-        (*outcome.warnings, *finding.warnings),
-        parts=extraction.parts,
-        n_chars=outcome.n_chars,
-    )
-
-
-def _n_corrections(doc: DocStatus) -> int:
-    return 0 if doc.corrections is None else doc.corrections.n
-
-
-def _with_corrections(doc: DocStatus, artifact: Artifact, previous: Mapping[str, Artifact]) -> Artifact:
-    """What was extracted, with the corrections people made to what was extracted before."""
-    n = _n_corrections(doc)
-    if not n:
-        return artifact
-    if doc.artifact not in previous:
-        _logger.warning("Document '%s': %d corrections were lost with their artifact.", doc.document_id, n)
-        return with_lost_corrections(artifact, n)
-    carried = carried_over(artifact, previous[doc.artifact])
-    if carried.void_corrections:
-        _logger.warning(
-            "Document '%s': %d of %d corrections are void.", doc.document_id, len(carried.void_corrections), n
-        )
-    return carried
+def _is_as_extracted(doc: DocStatus, parts: Mapping[str, str]) -> bool:
+    """Whether what was extracted last is what would be now; without a pointer, all of a conversation is asked for."""
+    is_asked_for = is_conversation(doc.media_type) and doc.last_extracted_turn is None
+    return bool(doc.artifact) and doc.extraction.parts == parts and not is_asked_for

@@ -50,7 +50,11 @@ class PaidBatch:
 
     def org_of(self, call: Call) -> str:
         """For whom a call is made."""
-        return self._payer_of(call).org_id
+        return self.payer_of(call).org_id
+
+    def payer_of(self, call: Call) -> Chunked:
+        """The document whose chunks a call was planned for: the first that needs them."""
+        return self._documents_of[call.chunk_keys[0]][0]
 
     def take(self, answers: Mapping[str, ChunkAnswer]) -> None:
         """Note answers."""
@@ -68,9 +72,29 @@ class PaidBatch:
             self.calls += calls
             answered.update(key for call in calls for key in call.chunk_keys)
 
+    def lanes(self) -> list[list[Call]]:
+        """The calls, those together that are to be made one after the other: a conversation's."""
+        lanes: list[list[Call]] = []
+        of_conversation: dict[str, list[Call]] = {}
+        for call in self.calls:
+            payer = self.payer_of(call)
+            if payer.tell is None:
+                lanes.append([call])
+            elif payer.document_id in of_conversation:
+                of_conversation[payer.document_id].append(call)
+            else:
+                lanes.append([call])
+                of_conversation[payer.document_id] = lanes[-1]
+        return lanes
+
+    def n_answered(self, chunked: Chunked) -> int:
+        """How many of a document's first chunks have their answers."""
+        keys = self._keys_of[chunked.document_id]
+        return next((n for n, key in enumerate(keys) if key not in self._answers), len(keys))
+
     def pay(self, call: Call, usage: Usage) -> None:
         """Note what one request cost."""
-        document_id = self._payer_of(call).document_id
+        document_id = self.payer_of(call).document_id
         bill = Bill(1, usage.input_tokens, usage.output_tokens, usage.micro_usd)
         self.bills[document_id] = self.bills.get(document_id, Bill()) + bill
 
@@ -86,7 +110,3 @@ class PaidBatch:
     def failure_of(self, chunked: Chunked) -> ExtractionError | None:
         """Why an answer the document needs did not come."""
         return next((self._failures[key] for key in self._keys_of[chunked.document_id] if key in self._failures), None)
-
-    def _payer_of(self, call: Call) -> Chunked:
-        """The document whose chunks a call was planned for: the first that needs them."""
-        return self._documents_of[call.chunk_keys[0]][0]

@@ -83,18 +83,36 @@ class PaidEntries(EntryFinder):
         self._progress.enters(JobStage.EXTRACTING)
         try:
             # A call that fails does not cancel the others: they are under way, and may have been paid for.
-            answers = await asyncio.gather(
-                *(self._answer(paid, purse, call) for call in paid.calls), return_exceptions=True
+            ends = await asyncio.gather(
+                *(self._make(paid, purse, lane) for lane in paid.lanes()), return_exceptions=True
             )
         finally:
             await purse.empty()
-        for call, answer in zip(paid.calls, answers, strict=True):
-            if isinstance(answer, ExtractionError):
-                paid.fail(call, answer)
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                paid.take(answer.by_chunk)
+        for end in ends:
+            if end is not None:
+                raise end
+
+    async def _make(self, paid: PaidBatch, purse: Purse, lane: Sequence[Call]) -> None:
+        """Make calls one after the other; after one that fails, the next ones are not made."""
+        for n_made, call in enumerate(lane, 1):
+            left = lane[n_made:]
+            try:
+                answer = await self._answer(paid, purse, call)
+            except ExtractionError as error:
+                for unanswered in (call, *left):
+                    paid.fail(unanswered, error)
+                return
+            paid.take(answer.by_chunk)
+            if left and not await self._tell(paid, paid.payer_of(call)):
+                for unmade in left:
+                    paid.fail(unmade, ExtractionError(Reason.INTERNAL_ERROR, "It is in another worker's hands."))
+                return
+
+    async def _tell(self, paid: PaidBatch, chunked: Chunked) -> bool:
+        """Tell a document that is to be told what its first chunks brought; whether to go on."""
+        assert chunked.tell is not None
+        n = paid.n_answered(chunked)
+        return await chunked.tell(self._found(paid, chunked, n), n)
 
     async def _answer(self, paid: PaidBatch, purse: Purse, call: Call) -> Answer:
         attempts = itertools.count()
@@ -135,11 +153,16 @@ class PaidEntries(EntryFinder):
         return msgspec.structs.replace(answer, by_chunk={**answer.by_chunk, **first})
 
     def _finding(self, paid: PaidBatch, chunked: Chunked) -> Finding:
-        bill = paid.bills.get(chunked.document_id, Bill())
         error = paid.failure_of(chunked)
         if error is not None:
+            bill = paid.bills.get(chunked.document_id, Bill())
             return Finding(reason=error.reason, error=str(error), bill=bill)
-        found = self._extractor.entries_of(chunked.document_id, chunked.chunks, paid.answers_of(chunked))
+        return self._found(paid, chunked, len(chunked.chunks))
+
+    def _found(self, paid: PaidBatch, chunked: Chunked, n: int) -> Finding:
+        """What the first `n` chunks of a document brought, all of which are answered."""
+        found = self._extractor.entries_of(chunked.document_id, chunked.chunks[:n], paid.answers_of(chunked))
+        bill = paid.bills.get(chunked.document_id, Bill())
         return Finding(found.entries, _dropped(found.n_unquoted), bill=bill)
 
 

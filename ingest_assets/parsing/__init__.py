@@ -1,8 +1,17 @@
 """Bytes in, text pieces out, in a process that can be killed."""
 
+from .formats import CONVERSATION
 from .limits import Chunking, ParseLimits
 from .pool import ParserPool
 from .result import ParsedDocument, ParseFailure
 from .versions import parser_fingerprint
 
-__all__ = ["Chunking", "ParseFailure", "ParseLimits", "ParsedDocument", "ParserPool", "parser_fingerprint"]
+__all__ = [
+    "CONVERSATION",
+    "Chunking",
+    "ParseFailure",
+    "ParseLimits",
+    "ParsedDocument",
+    "ParserPool",
+    "parser_fingerprint",
+]

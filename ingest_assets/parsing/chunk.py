@@ -145,6 +145,7 @@ class _Places:
         self._pages = _Marks(text.pages)
         self._sheets = _Marks(text.sheets)
         self._rows = _Marks(text.rows)
+        self._turns = _Marks(text.turns)
 
     def at(self, start: int, end: int) -> Place:
         heading = bisect_right(self._heading_offsets, start) - 1
@@ -159,6 +160,7 @@ class _Places:
             self._sheets.span(start, end)[0],
             row,
             last_row,
+            self._turns.span(start, end)[0],
         )
 
 

@@ -47,11 +47,12 @@ def _parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunkin
     if not pieces or not _WORD.search(whole):
         raise Refused(Reason.NO_TEXT, "Nothing in it is text.")
     _warn(text, whole)
+    media_type = text.media_type or sniffed.media_type
     library = text.library or next(iter(FORMATS[sniffed.media_type].libraries), None)
     return ParsedDocument(
         title=_title(text, filename),
-        media_type=sniffed.media_type,
-        parser=parser_name(library, sniffed.media_type),
+        media_type=media_type,
+        parser=parser_name(library, media_type),
         pieces=pieces,
         n_chars=len(whole),
         pages=text.n_pages,

@@ -37,12 +37,14 @@ class Text:
 
     Attributes:
         markdown: Whether the text may be cut by Markdown's structure.
-        headings, pages, sheets, rows: Marks in rising order of their offset.
+        media_type: What a format module has found the content to be, if its type is a closer one than it was handed.
+        headings, pages, sheets, rows, turns: Marks in rising order of their offset.
         cuts: Offsets no piece may reach across.
     """
 
     def __init__(self, limits: ParseLimits) -> None:
         self.markdown = True
+        self.media_type: str | None = None
         self.title = ""
         self.library: str | None = None
         self.n_pages: int | None = None
@@ -53,6 +55,7 @@ class Text:
         self.pages: list[tuple[int, int]] = []
         self.sheets: list[tuple[int, str]] = []
         self.rows: list[tuple[int, int]] = []
+        self.turns: list[tuple[int, int | None]] = []
         self.cuts: list[int] = []
         self.length = 0
         self._limit = limits.text_chars
@@ -80,6 +83,12 @@ class Text:
             self.headings.append(Heading(self.length, level, title))
             self.add(f"{'#' * min(level, 6)} {title}\n\n")
 
+    def mark_heading(self, level: int, title: str) -> None:
+        """Mark a heading that is not in the text itself."""
+        title = " ".join(clean(title, self.removed).split())
+        if title:
+            self.headings.append(Heading(self.length, level, title))
+
     def page(self, number: int) -> None:
         """A page or slide starts here."""
         self.pages.append((self.length, number))
@@ -92,6 +101,11 @@ class Text:
     def row(self, number: int) -> None:
         """A row of a table starts here, counted from 1 as its program counts."""
         self.rows.append((self.length, number))
+
+    def turn(self, number: int | None) -> None:
+        """A turn of a conversation starts here, counted from 0; None: what belongs to none. No piece reaches across."""
+        self.cuts.append(self.length)
+        self.turns.append((self.length, number))
 
     def suggest_title(self, title: object) -> None:
         """Take a title unless there is one."""

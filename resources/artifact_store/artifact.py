@@ -15,7 +15,8 @@ import msgspec
 class Place(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where in its document a chunk stands.
 
-    `start` and `end` count characters of the cleaned text; pages, slides and rows count from 1.
+    `start` and `end` count characters of the cleaned text; pages, slides and rows count from 1, turns of a conversation
+    from 0.
     """
 
     start: int
@@ -26,6 +27,7 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
     sheet: str | None = None
     row: int | None = None
     last_row: int | None = None
+    turn: int | None = None
 
 
 class Piece(msgspec.Struct, frozen=True):
@@ -60,7 +62,8 @@ class Chunk(msgspec.Struct, frozen=True, omit_defaults=True):
 class Entry(msgspec.Struct, frozen=True):
     """One piece of knowledge, tied to the chunk it was found in.
 
-    `kind` is one of `statement`, `key_phrase`, `entity`, `relation`, `topic`.
+    `kind` is one of `statement`, `key_phrase`, `entity`, `relation`, `topic`; in a conversation `memory` is what else
+    is a `statement`.
     """
 
     entry_id: str
@@ -118,6 +121,11 @@ def chunk_id(document_id: str, text: str, occurrence: int) -> str:
 def entry_id(document_id: str, chunk_id: str, kind: str, text: str) -> str:
     """The id of an entry: the same statement in the same chunk is the same entry."""
     return short_hash(document_id, chunk_id, kind, text)
+
+
+def memory_id(org_id: str, session_id: str, kind: str, text: str) -> str:
+    """The id of an entry of a conversation: what was said once is not remembered twice, whichever turn says it."""
+    return short_hash("memory", org_id, session_id, kind, text)
 
 
 def chunkset_hash(chunks: Sequence[Chunk]) -> str:

@@ -181,4 +181,7 @@ def _with_chunks(artifact: Artifact, chunks: Sequence[Chunk]) -> Artifact:
 
 
 def _tied(document_id: str, entry: Entry, new_id: str) -> Entry:
-    return Entry(entry_id(document_id, new_id, entry.kind, entry.text), entry.kind, entry.text, new_id)
+    """The entry at its chunk's new id. An id that is made of the chunk's changes with it; a memory's is not."""
+    is_of_chunk = entry.entry_id == entry_id(document_id, entry.chunk_id, entry.kind, entry.text)
+    identity = entry_id(document_id, new_id, entry.kind, entry.text) if is_of_chunk else entry.entry_id
+    return Entry(identity, entry.kind, entry.text, new_id)

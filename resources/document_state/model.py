@@ -145,6 +145,8 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
         n_pages, n_empty_pages: its pages or slides, 0 for formats without, and how many of them gave no text.
         token: the last fencing token given out.
         last_run_id: the run that changed it last.
+        last_extracted_turn: up to which turn, counted from 0, a conversation is extracted into `artifact`; None: it is
+            to be extracted from its first turn on.
         spent_micro_usd: what models were paid for it so far, in millionths of a dollar.
         history: its last changes, the oldest first.
         version, write_id: the state of the record this copy was read at; assigned by the state store, never stored

@@ -184,9 +184,14 @@ def extracted(
     n_empty_pages: int = 0,
     n_corrections: int,
     warnings: tuple[str, ...],
+    last_turn: int | None = None,
+    is_whole: bool = True,
     building: Collection[str] | None = None,
 ) -> DocStatus:
-    """Extraction is done; the claim stays for the build of the stores `building`; None: of all."""
+    """Extraction is done; the claim stays for the build of the stores `building`; None: of all.
+
+    Of a conversation it is done up to `last_turn`, and goes on under the same claim unless that `is_whole`.
+    """
     links = doc.links
     if artifact_hash != doc.artifact_hash:
         same_source = parts.get("content") == doc.extraction.parts.get("content")
@@ -194,6 +199,7 @@ def extracted(
             slug: superseded(link) if building is None or slug in building else left_behind(link, same_source)
             for slug, link in links.items()
         }
+    status = Status.COMPLETED if is_whole else Status.IN_PROGRESS
     corrections = doc.corrections and msgspec.structs.replace(doc.corrections, n=n_corrections)
     return derived(
         doc,
@@ -213,7 +219,8 @@ def extracted(
         warnings=warnings,
         corrections=corrections,
         links=links,
-        extraction=PhaseState(Status.COMPLETED, now, parts=parts, run_id=doc.last_run_id),
+        last_extracted_turn=last_turn,
+        extraction=PhaseState(status, now, parts=parts, run_id=doc.last_run_id),
     )
 
 

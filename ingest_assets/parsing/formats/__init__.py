@@ -15,6 +15,7 @@ CSV = "text/csv"
 TSV = "text/tab-separated-values"
 JSON = "application/json"
 JSONL = "application/x-ndjson"
+CONVERSATION = "application/vnd.ingest.conversation+json"
 XML = "application/xml"
 PDF = "application/pdf"
 EPUB = "application/epub+zip"
@@ -52,8 +53,9 @@ FORMATS = {
     TSV: Format("csv_table"),
     EML: Format("mail"),
     EPUB: Format("epub", ("selectolax",)),
-    JSON: Format("json_values"),
+    JSON: Format("json_document"),
     JSONL: Format("json_lines"),
+    CONVERSATION: Format("json_document"),
     XML: Format("xml_text"),
     RTF: Format("rtf"),
 }

@@ -1,5 +1,8 @@
-"""JSON Lines: a value a line, each line a row."""
+"""JSON Lines: a value a line, each line a row; or a conversation, each line a turn."""
 
+from typing import Any
+
+from ingest_assets.parsing.formats.conversation import transcript_of, write
 from ingest_assets.parsing.formats.json_values import load, write_value
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
@@ -13,13 +16,24 @@ def read(source: Source, text: Text) -> None:
         Refused: `malformed`, naming the line, when a line is not JSON; `too_deep`.
     """
     text.markdown = False
-    for number, line in enumerate(source.text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = load(line)
-        except ValueError as error:
-            raise Refused(Reason.MALFORMED, f"Line {number:,} is not JSON: {error}.") from error
+    values = _decoded(source.text)
+    if transcript := transcript_of(list(values.values())):
+        write(transcript, source, text)
+        return
+    for number, value in values.items():
         text.row(number)
         write_value("", value, text)
         text.add("\n")
+
+
+def _decoded(content: str) -> dict[int, Any]:
+    """The values of the lines that are not blank, by number of the line."""
+    values = {}
+    for number, line in enumerate(content.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            values[number] = load(line)
+        except ValueError as error:
+            raise Refused(Reason.MALFORMED, f"Line {number:,} is not JSON: {error}.") from error
+    return values

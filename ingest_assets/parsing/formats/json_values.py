@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest_assets.parsing.clean import clean
 from ingest_assets.parsing.result import Refused
-from ingest_assets.parsing.text import Source, Text
+from ingest_assets.parsing.text import Text
 from resources.document_state.reasons import Reason
 
 _SPEAKERS = ("speaker", "role", "author", "sender", "from", "name")
@@ -15,25 +15,8 @@ _WORDS = ("text", "content", "message", "value", "body")
 _DEEPEST = 200
 
 
-class _Pairs(list[tuple[str, Any]]):
+class Pairs(list[tuple[str, Any]]):
     """An object as its pairs, so that a key written twice is shown twice."""
-
-
-def read(source: Source, text: Text) -> None:
-    """Write every value.
-
-    Raises:
-        Refused: `malformed`, `too_deep`.
-    """
-    text.markdown = False
-    try:
-        value = load(source.text)
-    except ValueError as error:
-        values = _as_lines(source.text)
-        if values is None:
-            raise Refused(Reason.MALFORMED, f"It is not JSON: {error}.") from error
-        value = values
-    write_value("", value, text)
 
 
 def load(text: str) -> Any:
@@ -45,7 +28,7 @@ def load(text: str) -> Any:
     """
     try:
         return json.loads(
-            text.lstrip("\ufeff"), parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=_Pairs
+            text.lstrip("\ufeff"), parse_int=str, parse_float=str, parse_constant=str, object_pairs_hook=Pairs
         )
     except RecursionError as error:
         raise Refused(Reason.TOO_DEEP, "Its values are nested too deeply.") from error
@@ -53,31 +36,29 @@ def load(text: str) -> Any:
 
 def write_value(path: str, value: Any, text: Text) -> None:
     """Write one value, whatever it is, as lines."""
-    for line in _lines(path, value, 0):
+    for line in lines_of(path, value):
         text.add(line)
         text.add("\n")
 
 
-def _as_lines(text: str) -> list[Any] | None:
-    """A `.json` that holds a value a line."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < 2:  # noqa: PLR2004 - then it was no list of lines
-        return None
-    try:
-        return [load(line) for line in lines]
-    except ValueError:
-        return None
+def lines_of(path: str, value: Any) -> Iterator[str]:
+    """The lines of one value, whatever it is.
+
+    Raises:
+        Refused: `too_deep`.
+    """
+    return _lines(path, value, 0)
 
 
 def _lines(path: str, value: Any, depth: int) -> Iterator[str]:
     if depth > _DEEPEST:
         raise Refused(Reason.TOO_DEEP, f"Its values are nested more than {_DEEPEST} deep.")
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         told = _told(value)
         if told is not None:
             speaker, words = told
             yield f"{path} {value[speaker][1]}: {value[words][1]}".strip()
-            value = _Pairs(pair for number, pair in enumerate(value) if number not in told)
+            value = Pairs(pair for number, pair in enumerate(value) if number not in told)
         for key, inner in value:
             yield from _lines(f"{path}.{key}" if path else key, inner, depth + 1)
     elif isinstance(value, list):
@@ -94,7 +75,7 @@ def _is_blank(value: Any) -> bool:
     return not clean(value, Counter()).strip()
 
 
-def _told(pairs: _Pairs) -> tuple[int, int] | None:
+def _told(pairs: Pairs) -> tuple[int, int] | None:
     """Where in an object the speaker and the words stand, if it is a turn of a conversation."""
     keys = [key.lower() for key, value in pairs if isinstance(value, str)]
     speaker = next((key for key in _SPEAKERS if key in keys), None)

@@ -21,8 +21,12 @@ from resources.extractor.llm.options import LlmOptions
 from resources.extractor.llm.prompt import INSTRUCTIONS, LONGEST_COMPLAINT, PROMPT_VERSION, prompt_of, repair_prompt
 from resources.extractor.llm.tokens import TokenCounter
 
-# What the limits in the prompt come to in a chunk that is full of knowledge; a call has no more chunks than fit.
+# What the limits in the prompt come to in a chunk that is full of knowledge; a call has no more chunks than fit. A turn
+# of a conversation is mostly short and seldom full: each of its tokens may come back in a statement, in quotations and
+# in a name.
 _OUTPUT_PER_CHUNK = 512
+_OUTPUT_PER_TURN = 64
+_OUTPUT_PER_TOKEN_OF_TURN = 5
 _FENCE = 40
 # What providers add around instructions, prompt and schema: roles, markers, the preamble of a tool.
 _FRAMING = 32
@@ -62,24 +66,26 @@ class Planner:
 
     def plan(self, org_id: str, chunks: Sequence[Chunk], answered: Collection[str] = ()) -> list[Call]:
         """The calls for the chunks whose keys are not `answered`, in their order; a text that occurs twice once."""
-        texts = {
-            key: chunk.text
+        wanted = {
+            key: chunk
             for key, chunk in zip(self.chunk_keys(org_id, chunks), chunks, strict=True)
             if key not in answered
         }
-        if not texts:
+        if not wanted:
             return []
-        counts = self._counter.estimate(list(texts.values()))
-        most_chunks = max(1, self._options.max_tokens // _OUTPUT_PER_CHUNK)
+        counts = self._counter.estimate([chunk.text for chunk in wanted.values()])
         groups: list[list[str]] = []
-        room = 0
-        for key, n_tokens in zip(texts, counts, strict=True):
-            if not groups or n_tokens + _FENCE > room or len(groups[-1]) == most_chunks:
+        room = room_to_answer = 0
+        for (key, chunk), n_tokens in zip(wanted.items(), counts, strict=True):
+            n_answer = _answer_tokens(chunk, n_tokens)
+            if not groups or n_tokens + _FENCE > room or n_answer > room_to_answer:
                 groups.append([])
                 room = self._options.input_tokens - self._overhead[0]
+                room_to_answer = self._options.max_tokens
             groups[-1].append(key)
             room -= n_tokens + _FENCE
-        prompts = [prompt_of([texts[key] for key in group]) for group in groups]
+            room_to_answer -= n_answer
+        prompts = [prompt_of([wanted[key].text for key in group]) for group in groups]
         return [
             self._call(self._key("call", org_id, prompt), group, prompt)
             for group, prompt in zip(groups, prompts, strict=True)
@@ -111,3 +117,10 @@ class Planner:
 
     def _key(self, kind: str, org_id: str, text: str) -> str:
         return short_hash(kind, org_id, self._model, str(PROMPT_VERSION), str(SCHEMA_VERSION), text)
+
+
+def _answer_tokens(chunk: Chunk, n_tokens: int) -> int:
+    """What the answer to a chunk is expected to take at most."""
+    if chunk.place.turn is None:
+        return _OUTPUT_PER_CHUNK
+    return min(_OUTPUT_PER_CHUNK, _OUTPUT_PER_TURN + _OUTPUT_PER_TOKEN_OF_TURN * n_tokens)

@@ -1,0 +1,46 @@
+"""What came of extracting one document, as it is published."""
+
+import msgspec
+
+from ingest_assets.engine.entry_finding import Bill
+from ingest_assets.parsing import ParsedDocument
+from resources.artifact_store.artifact import Artifact
+from resources.document_state.model import DocStatus
+from resources.document_state.reasons import Reason
+
+
+class Extraction(msgspec.Struct):
+    """What came of one document: an artifact, the news that nothing changed, or a reason.
+
+    Attributes:
+        is_whole: nothing of it is left to be extracted. A conversation is published call by call.
+        last_turn: the last turn of a conversation that is extracted.
+        bill: what was paid in this run; `booked` of it is in the record already.
+    """
+
+    doc: DocStatus
+    parts: dict[str, str]
+    content_version: str = ""
+    artifact: Artifact | None = None
+    artifact_key: str = ""
+    unchanged: bool = False
+    is_whole: bool = True
+    last_turn: int | None = None
+    reason: Reason | None = None
+    error: str = ""
+    n_chars: int = 0
+    n_pages: int = 0
+    n_empty_pages: int = 0
+    seconds: float = 0.0
+    bill: Bill = Bill()
+    booked: Bill = Bill()
+
+    def note_parsed(self, parsed: ParsedDocument) -> None:
+        """Note the measures of its text."""
+        self.n_chars = parsed.n_chars
+        self.n_pages, self.n_empty_pages = parsed.pages or 0, parsed.empty_pages
+
+
+def n_corrections(doc: DocStatus) -> int:
+    """How many corrections people made to what was extracted last."""
+    return 0 if doc.corrections is None else doc.corrections.n
