@@ -7,7 +7,7 @@ from pathlib import Path
 from ingest_assets.engine.building import BuildStage
 from ingest_assets.engine.claims import Selection
 from ingest_assets.engine.document_report import DocumentReport
-from ingest_assets.engine.entry_finding import FreeEntries
+from ingest_assets.engine.entry_finding import EntryFinder, FreeEntries
 from ingest_assets.engine.extraction import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.parsing import ParserPool
@@ -154,6 +154,10 @@ class Workshop:
         """A new worker."""
         return await Worker.register(self.backend, run_id, utc_now())
 
+    def entries(self, worker: Worker, reporter: RecordedReports) -> EntryFinder:
+        """Where a run gets its entries from."""
+        return FreeEntries(self.extractor)
+
     def engine(self, worker: Worker, reporter: RecordedReports, selection: Selection | None = None) -> IngestRun:
         """A run of a worker."""
         return IngestRun(
@@ -163,7 +167,7 @@ class Workshop:
             ExtractionStage(
                 {"docs": self.source},
                 self.pool,
-                FreeEntries(self.extractor),
+                self.entries(worker, reporter),
                 self.artifacts,
                 self.config_parts,
                 10**6,
