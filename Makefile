@@ -35,7 +35,7 @@ test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: 
 test-browser: $(SETUP_DEV)  ## Use the page in Chromium (apt-get install chromium). SCREENSHOTS=folder keeps pictures.
 	SCREENSHOTS="$(SCREENSHOTS)" $(BIN)/python -m pytest -m browser
 
-planted-bugs: $(SETUP_DEV)  ## Plant ten bugs one at a time; each must be caught.
+planted-bugs: $(SETUP_DEV)  ## Plant twelve bugs one at a time; each must be caught.
 	$(BIN)/python -m tests.planted_bugs
 
 check: $(SETUP_DEV)  ## Format, lint, types, import rules, and whether Dagster loads the definitions.

@@ -10,7 +10,7 @@ class Bug(NamedTuple):
     """One bug.
 
     Attributes:
-        number: which of the ten it is.
+        number: which of the twelve it is.
         name: what is wrong.
         where: the backend whose code it is in, or "all" where the rule stands above them.
         file: the file that is changed.
@@ -297,5 +297,23 @@ BUGS = (
         "token = max(doc.token, 1)",
         f"{_STATE_TESTS}::test_released_by_anyone_can_be_claimed",
         seen_in_histories=True,
+    ),
+    Bug(
+        11,
+        "what the dead had reserved is just released",
+        "all",
+        "resources/document_state/spend_gate.py",
+        "await self._ledger.settle(reservation_id, spent_of(log))",
+        "await self._ledger.settle(reservation_id, {})",
+        "tests/spending/test_spend_gate.py::TestSweep::test_dead_worker_is_settled_with_its_calls_in_flight",
+    ),
+    Bug(
+        12,
+        "an answer is used before it is journaled",
+        "all",
+        "ingest_assets/engine/paid_entries.py",
+        "kept = await self._journal.record(reservation_id, begun, answers, usage, utc_now())",
+        "kept = await self._journal.find([])",
+        "tests/engine/test_paid_entries.py::TestPaidEntries::test_no_answer_is_used_before_it_is_journaled",
     ),
 )
