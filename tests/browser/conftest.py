@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import TracebackType
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -35,10 +36,25 @@ name = "Legal"
 """
 
 
+class Visited(Served):
+    """A served project whose visitors leave before it stops: their pages would go on asking."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(project)
+        self.people: list[Person] = []
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for person in self.people:
+            person.leave()
+        super().__exit__(kind, error, trace)
+
+
 class Person:
     """Somebody who has signed in: uses a page, and notices what a browser complains about."""
 
-    def __init__(self, page: Page, served: Served, screenshots: Path) -> None:
+    def __init__(self, page: Page, served: Visited, screenshots: Path) -> None:
         self.page = page
         self.url = served.url
         self.clicks = 0
@@ -64,6 +80,10 @@ class Person:
             if fault["impact"] in ("serious", "critical")
         ]
         assert not serious, f"{name}: {serious}"
+
+    def leave(self) -> None:
+        """Close the browser's window."""
+        self.page.context.close()
 
     def _hear(self, message: object) -> None:
         kind, text = getattr(message, "type", ""), getattr(message, "text", "")
@@ -96,14 +116,15 @@ def visit(chromium: Browser, screenshots: Path) -> Iterator[Callable[..., Person
     """A function that signs somebody in, with a browser as he wants it; in the end nobody's browser has complained."""
     people: list[Person] = []
 
-    def come(served: Served, **options: object) -> Person:
+    def come(served: Visited, **options: object) -> Person:
         page = chromium.new_context(**options).new_page()  # type: ignore[arg-type]
-        people.append(Person(page, served, screenshots))
-        return people[-1]
+        person = Person(page, served, screenshots)
+        people.append(person)
+        served.people.append(person)
+        return person
 
     yield come
     for person in people:
-        person.page.context.close()
         assert person.complaints == []
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.api.served import Served
-from tests.browser.conftest import TWO_STORES, Person
+from tests.browser.conftest import TWO_STORES, Person, Visited
 from tests.end_to_end.project import Project
 
 pytestmark = pytest.mark.browser
@@ -30,7 +29,7 @@ def test_a_job_from_the_estimate_to_the_retry(project: Project, visit: Callable[
     project.configure(f"{one_store}[runs]\ngroup = 10\n")
     assert project.run("run").returncode == 1
     project.configure(f"{one_store}[[stores]]{another}[runs]\ngroup = 10\n")
-    with Served(project) as served:
+    with Visited(project) as served:
         person = visit(served)
         page = person.page
         expect(page.locator(".strip")).to_contain_text("81 documents")
@@ -69,7 +68,7 @@ def test_a_job_from_the_estimate_to_the_retry(project: Project, visit: Callable[
 
 def test_the_library_follows_what_a_terminal_does(project: Project, visit: Callable[..., Person]) -> None:
     """What a run in a terminal brings is shown without loading the page again, but not while something is ticked."""
-    with Served(project) as served:
+    with Visited(project) as served:
         person = visit(served, viewport={"width": 420, "height": 900})
         page = person.page
         expect(page.locator(".empty")).to_contain_text("ingest run")
@@ -89,13 +88,23 @@ def test_the_library_follows_what_a_terminal_does(project: Project, visit: Calla
         person.looks("13-library-narrow")
 
 
+def test_a_server_that_is_gone_is_told(project: Project, visit: Callable[..., Person]) -> None:
+    """While the server does not answer the page says so, and that what it shows may be old."""
+    with Visited(project) as served:
+        person = visit(served)
+        expect(person.page.locator("#trouble")).to_be_hidden()
+        served.stop()
+        expect(person.page.locator("#trouble")).to_contain_text("may be old", timeout=30_000)
+    person.complaints.clear()  # of the browser, of the same
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_is_sound(project: Project, visit: Callable[..., Person], scheme: str) -> None:
     """In light and dark axe finds no serious fault on any page, and the browser complains about nothing."""
     project.write("a <b>bold</b> \u202ename.md", "# Words\n\nSome words.")
     project.write("broken.md", "")
     assert project.run("run").returncode == 1
-    with Served(project) as served:
+    with Visited(project) as served:
         person = visit(served, color_scheme=scheme)
         for name in ("", "jobs", "stores", "spend", "search?q=words"):
             person.page.goto(f"{served.url}/{name}")

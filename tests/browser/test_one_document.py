@@ -6,8 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.api.served import Served
-from tests.browser.conftest import Person
+from tests.browser.conftest import Person, Visited
 from tests.end_to_end.project import Project
 
 pytestmark = pytest.mark.browser
@@ -32,7 +31,7 @@ def _stale_in_one_store(project: Project) -> None:
 def test_from_the_library_to_a_corrected_chunk_in_one_store(project: Project, visit: Callable[..., Person]) -> None:
     """See why one store is stale, correct a chunk, bring one store up to it and see it: at most five clicks."""
     _stale_in_one_store(project)
-    with Served(project) as served:
+    with Visited(project) as served:
         person = visit(served)
         page = person.page
         row = page.locator("table.matrix tbody tr")
@@ -70,7 +69,7 @@ def test_the_second_of_two_who_correct_a_chunk_loses_nothing(project: Project, v
     """Who saves after somebody else sees the other's text and his own, and can save both together."""
     project.write("warranty.md", TEXT)
     assert project.run("run").returncode == 0
-    with Served(project) as served:
+    with Visited(project) as served:
         first, second = visit(served), visit(served)
         for person in (first, second):
             person.click("table.matrix tbody th a")
@@ -97,7 +96,7 @@ def test_a_hit_leads_to_its_place(project: Project, visit: Callable[..., Person]
     """From a search to the document, with the chunk that was found highlighted beside its text; by keyboard alone."""
     project.write("warranty.md", TEXT)
     assert project.run("run").returncode == 0
-    with Served(project) as served:
+    with Visited(project) as served:
         person = visit(served, color_scheme="dark")
         page = person.page
         page.goto(f"{served.url}/search")

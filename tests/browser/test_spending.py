@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.api.served import Served
-from tests.browser.conftest import Person
+from tests.browser.conftest import Person, Visited
 from tests.end_to_end.project import Project
 from tests.servers.fixtures import ENVIRONMENT
 from tests.servers.model_server import ModelServer
@@ -36,7 +35,7 @@ def test_a_blocked_job_goes_on_when_the_ceiling_is_raised(
     for number in range(3):
         project.write(f"{number}.md", f"Grace Hopper wrote compiler number {number}. Ada Lovelace wrote notes.\n")
     assert project.run("run").returncode == 3
-    with Served(project) as served:
+    with Visited(project) as served:
         person = visit(served)
         page = person.page
         page.check("[data-tick-all]")

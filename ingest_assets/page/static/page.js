@@ -11,8 +11,11 @@
     const place = document.getElementById("said");
     if (place && element.dataset.said && place.textContent !== element.dataset.said) place.textContent = element.dataset.said;
   };
-  const isOffline = (yes) => {
-    document.getElementById("offline").hidden = !yes;
+  let unfolded = [];
+  const trouble = (kind) => {
+    const notice = document.getElementById("trouble");
+    notice.hidden = !kind;
+    notice.textContent = kind ? notice.dataset[kind] : "";
   };
 
   document.addEventListener("click", (event) => {
@@ -31,17 +34,15 @@
   });
   // What is unfolded stays so when its part of the page comes again.
   document.addEventListener("htmx:beforeSwap", (event) => {
-    const open = event.target.querySelectorAll("details");
-    event.target.dataset.open = [...open].map((each) => (each.open ? "1" : "0")).join("");
-    root.dataset.open = event.target.dataset.open;
+    unfolded = [...event.target.querySelectorAll("details")].map((each) => each.open);
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     const now = document.getElementById(event.target.id);
     if (!now) return;
-    now.querySelectorAll("details").forEach((each, number) => (each.open = (root.dataset.open || "")[number] === "1"));
+    now.querySelectorAll("details").forEach((each, number) => (each.open = Boolean(unfolded[number])));
     said(now);
   });
-  document.addEventListener("htmx:sendError", () => isOffline(true));
-  document.addEventListener("htmx:responseError", () => isOffline(true));
-  document.addEventListener("htmx:beforeOnLoad", () => isOffline(false));
+  document.addEventListener("htmx:beforeOnLoad", () => trouble(""));
+  document.addEventListener("htmx:sendError", () => trouble("silent"));
+  document.addEventListener("htmx:responseError", () => trouble("refused"));
 })();
