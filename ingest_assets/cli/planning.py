@@ -6,7 +6,7 @@ import msgspec
 
 from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
 from ingest_assets.components import Components
-from ingest_assets.requests.asking import Asked
+from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.costing import SpendEstimate, estimate_spending
 from ingest_assets.requests.forecast import Forecast, forecast, forecast_asked
 from ingest_assets.upkeep.marking import Marked, mark
@@ -50,7 +50,8 @@ async def plan(
     if estimate:
         to_extract = [(p.document_id, p.source_uri) for p in planned.documents if p.action is Action.EXTRACT]
         with counter("Reading and parsing", quiet=as_json) as advance:
-            spending = await estimate_spending(components, to_extract, advance)
+            renews = asked is not None and asked.kind is Kind.STALE
+            spending = await estimate_spending(components, to_extract, advance, renews=renews)
         planned = msgspec.structs.replace(planned, spending=spending)
     if as_json:
         print_json(planned)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ingest_assets.components import Components
+from ingest_assets.engine.conversation import continuation, is_conversation
 from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
 from resources.artifact_store.artifact import Chunk, chunks_of
@@ -32,6 +33,7 @@ class DocumentCost(msgspec.Struct, frozen=True):
         document_id: which.
         n_calls: how many calls it takes; a chunk that an earlier document brings is not asked for again.
         n_answered: how many of its chunks cost nothing: their answers are journaled, or an earlier document's.
+            Turns of a conversation that are extracted already are not counted.
         input_tokens: what the calls say, as counted.
         worst_micro_usd: what is reserved for them.
         expected_micro_usd: what they cost if they come to the share of their worst case that calls to this model came
@@ -70,7 +72,7 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 
 async def estimate_spending(
-    components: Components, documents: Sequence[tuple[str, str]], advance: Callable[[int], None]
+    components: Components, documents: Sequence[tuple[str, str]], advance: Callable[[int], None], *, renews: bool
 ) -> SpendEstimate | None:
     """What the extraction of documents would cost; None if the extractor is not paid. Changes nothing.
 
@@ -78,6 +80,7 @@ async def estimate_spending(
         components: what the work needs.
         documents: document ids and source URIs, in the order of the work.
         advance: told how many more documents are read and parsed.
+        renews: what an older configuration extracted is asked for anew, of conversations also the old turns.
 
     Raises:
         ExtractorConfigError: the extractor cannot work as it is configured.
@@ -92,7 +95,8 @@ async def estimate_spending(
     extractor.check()
     settings, now = components.settings, utc_now()
     report = await components.ledger.report(day_of(now - _DAYS_OF_EXPERIENCE))
-    costing = _Costing(components, extractor, await components.sources(), _share_of_worst(report, extractor.model))
+    share = _share_of_worst(report, extractor.model)
+    costing = _Costing(components, extractor, await components.sources(), share, renews=renews)
     wanted = [_Wanted(document_id, uri.partition(":")[0], uri) for document_id, uri in documents]
     size = settings.runs.group
     with ParserPool(settings.parser_workers, settings.parse_limits, settings.parser_chunking) as pool:
@@ -113,8 +117,13 @@ class _Costing:
         extractor: "LlmExtractor",
         sources: Mapping[str, DocumentSource],
         share: float | None,
+        *,
+        renews: bool,
     ) -> None:
         self._journal = components.journal
+        self._state = components.state
+        self._artifacts = components.artifacts
+        self._renews = renews
         self._extractor = extractor
         self._sources = sources
         self._reading = ReadAhead(sources, components.settings.limits.file_bytes)
@@ -125,15 +134,26 @@ class _Costing:
     async def add(self, group: Sequence[_Wanted], pool: ParserPool) -> None:
         """Read, parse and cut documents, and count what they take."""
         found = await asyncio.to_thread(self._parsed, group, pool)
-        chunks = {
-            each.document_id: chunks_of(each.document_id, parsed.pieces)
-            for each in group
-            if isinstance(parsed := found[each.document_id], ParsedDocument)
-        }
+        chunks = await self._chunks(
+            {key: outcome for key, outcome in found.items() if isinstance(outcome, ParsedDocument)}
+        )
         keys = {each.document_id: self._keys(each, chunks.get(each.document_id, ())) for each in group}
         self._answered.update(await self._journal.find({key for its in keys.values() for key in its}))
         for each in group:
             self._costs.append(self._cost(each, found[each.document_id], chunks.get(each.document_id, ())))
+
+    async def _chunks(self, parsed: Mapping[str, ParsedDocument]) -> dict[str, tuple[Chunk, ...]]:
+        """The chunks that are asked about, by document: of a conversation that goes on, its new turns."""
+        chunks = {key: chunks_of(key, document.pieces) for key, document in parsed.items()}
+        talks = [key for key, document in parsed.items() if is_conversation(document.media_type)]
+        known = {} if self._renews else await self._state.get_many(talks)
+        keys = [doc.artifact for doc in known.values() if doc.artifact]
+        previous = await asyncio.to_thread(self._artifacts.get_many, keys) if keys else {}
+        for key in talks:
+            doc = known.get(key)
+            before, last_turn = (previous.get(doc.artifact), doc.last_extracted_turn) if doc else (None, None)
+            chunks[key] = continuation(chunks[key], before, last_turn).chunks
+        return chunks
 
     def total(self, left: int | None) -> SpendEstimate:
         """All of it."""

@@ -10,10 +10,12 @@ from resources.artifact_store.corrections import Signature, corrected
 from resources.document_state import transitions
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import Status
+from resources.document_state.spend_ledger import SpendLedger
 from resources.document_state.workers import WorkerWatch
 from resources.extractor.llm.options import LlmOptions
 from tests.engine.paid_workshop import DEATHS, PaidWorkshop, run_and_die, transcript, turns
 from tests.servers import scripted_model as scripted
+from tests.servers.clients import s3_client
 from tests.servers.scripted_model import Step, chunks_in
 
 KEY = "talk.json"
@@ -229,13 +231,40 @@ async def check_death(shop, model, at, state, artifacts):
     in_flight = at in [("execute", "after", 2), ("record", "before", 2)]
     asked = [chunk for call in model.calls for chunk in chunks_in(call.prompt)]
     assert len(model.calls) <= n_needed + in_flight
-    assert len(asked) - len(set(asked)) == 0 if not in_flight else len(asked) > len(set(asked))
+    assert (len(asked) > len(set(asked))) is in_flight
+    report = await SpendLedger(shop.backend).report()
+    spent = sum(totals.micro_usd for models in report.days.values() for totals in models.values())
+    assert report.open == []
+    assert spent >= sum(0.15 * call.input_tokens + 0.6 * call.output_tokens for call in model.calls)
 
 
 @pytest.mark.parametrize("at", DEATHS, ids=lambda at: "-".join(map(str, at)))
 async def test_a_death_costs_at_most_the_call_in_flight(paid, model, at):
     """Wherever a run dies between two writes, on SQLite."""
     await check_death(paid, model, at, "sqlite:///state.db", "sqlite:///artifacts.db")
+
+
+@pytest.fixture
+def s3_uri(seaweedfs, bucket_name):
+    """Where state or artifacts may be, in a new bucket of a real server."""
+    s3_client(seaweedfs.url).create_bucket(Bucket=bucket_name)
+    return lambda prefix: f"s3://{bucket_name}/{prefix}?endpoint_url={seaweedfs.url}"
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("kind", ["s3", "dynamodb"])
+@pytest.mark.parametrize("at", DEATHS, ids=lambda at: "-".join(map(str, at)))
+async def test_a_death_costs_at_most_the_call_in_flight_on_servers(request, tmp_path, pool, model, s3_uri, kind, at):
+    """Wherever a run dies between two writes, with the state on S3 or in DynamoDB and the artifacts on S3."""
+    if kind == "s3":
+        state = s3_uri("state")
+    else:
+        table, url = request.getfixturevalue("table_prefix"), request.getfixturevalue("dynamodb_local")
+        state = f"dynamodb://{table}state?endpoint_url={url}"
+    shop = PaidWorkshop(tmp_path, state, s3_uri("artifacts"), pool)
+    await shop.backend.create()
+    await check_death(shop, model, at, state, s3_uri("artifacts"))
+    await shop.close()
 
 
 async def test_a_document_in_other_hands_is_not_paid_on(paid, model):
