@@ -14,8 +14,9 @@ from dagster._utils.interrupts import capture_interrupts
 from ingest_assets.runs.interruption import run_interruptibly
 
 
-async def busy(given_back: list[bool]) -> None:
+async def busy(given_back: list[bool], timer: threading.Timer) -> None:
     """Nothing but wake-ups from other threads, in which an exception of a signal handler is lost."""
+    timer.start()
     try:
         while True:
             await asyncio.to_thread(int)
@@ -32,9 +33,8 @@ def test_no_interrupt_is_lost(number):
         given_back: list[bool] = []
         timer = threading.Timer(random.Random(attempt).uniform(0.001, 0.01), os.kill, (os.getpid(), number))
         with capture_interrupts(), raise_execution_interrupts():
-            timer.start()
             with pytest.raises(dg.DagsterExecutionInterruptedError):
-                run_interruptibly(asyncio.wait_for(busy(given_back), 20))
+                run_interruptibly(asyncio.wait_for(busy(given_back, timer), 20))
         assert given_back == [True]
     assert signal.getsignal(number) is before
 

@@ -102,6 +102,7 @@ def test_the_check_job_runs_every_check_over_all_documents(project):
     assert checks == {
         ("extracted", "every_document_has_chunks"): True,
         ("extracted", "pages_have_text"): True,
+        ("extracted", "within_spend_ceiling"): True,
         ("built/default", "store_matches_state"): True,
         ("built/default", "nothing_stale"): True,
         ("built/archive", "store_matches_state"): True,

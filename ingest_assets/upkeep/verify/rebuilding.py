@@ -83,7 +83,10 @@ class Rebuilder:
     async def records(
         self, objects: Mapping[str, tuple[DocumentSource, SourceObject]], contents: Contents, now: datetime
     ) -> tuple[dict[str, DocStatus], dict[str, str]]:
-        """The records of documents their sources have; and why there is none of the others."""
+        """The records of documents their sources have; and why there is none of the others.
+
+        A worker holds the documents from before the call until the records are written (see `ArtifactStore.put_many`).
+        """
         artifacts: defaultdict[str, list[tuple[str, Artifact]]] = defaultdict(list)
         for key, artifact in await asyncio.to_thread(lambda: list(self._artifacts.of_documents(list(objects)))):
             artifacts[artifact.document_id].append((key, artifact))
@@ -124,7 +127,9 @@ class Rebuilder:
             if not self._may_extract:
                 raise _NoArtifactError("No artifact of its content is whole: --re-extract has it extracted again.")
             return msgspec.structs.replace(doc, token=token)
-        key, artifact = best
+        _, artifact = best
+        # Under a name that nobody may take for garbage: the one it was found by may be swept any moment.
+        [key] = await asyncio.to_thread(self._artifacts.put_many, [artifact])
         right = {slug: self._link_parts[slug] for slug in _right(doc, artifact, held)}
         fields = {**artifact_fields(artifact), **_own_fields(artifact), "artifact": key}
         return made_again(doc, now, parts=artifact.parts, fields=fields, holding=right, token=token)

@@ -16,6 +16,7 @@ from resources.document_state.label import read_label
 from resources.document_state.mending import in_line
 from resources.document_state.model import GONE, LISTED, DocStatus, Presence
 from resources.document_state.stored_record import StoredRecord
+from resources.document_state.workers import Worker
 from resources.store.store import Removal, Store
 
 _PAGE = 200
@@ -46,6 +47,7 @@ class RecordRepair:
         sources: Mapping[str, DocumentSource],
         stores: Mapping[str, Store],
         link_parts: Mapping[str, Mapping[str, str]],
+        worker: Worker,
     ) -> None:
         self._state = state
         self._examiner = examiner
@@ -53,6 +55,7 @@ class RecordRepair:
         self._sources = sources
         self._stores = stores
         self._link_parts = link_parts
+        self._worker = worker
 
     async def mend(self, found: Sequence[Difference], now: datetime) -> Mended:
         """Make damaged and lost records again, bring the others in line, and take out of stores what has no record."""
@@ -94,12 +97,15 @@ class RecordRepair:
     async def _make_again(
         self, page: Examined, objects: Mapping[str, tuple[DocumentSource, SourceObject]], now: datetime, result: Mended
     ) -> None:
+        await self._worker.hold(list(objects))
         made, problems = await self._rebuilder.records(objects, page.contents, now)
+        await self._worker.ensure_alive()
         result.problems |= problems
         changes = [(page.records.get(key) or StoredRecord(key, None, None), doc) for key, doc in made.items()]
         for (seen, _), written in zip(changes, await self._state.replace_faulty(changes), strict=True):
             if written:
                 result.document_ids.append(seen.document_id)
+        await self._worker.hold(())
 
     async def _take_out(
         self, page: Examined, document_ids: Collection[str], result: Mended, *, may_conclude: bool

@@ -1,6 +1,7 @@
 """`ingest verify`: looks at everything, mends what it is asked to, and looks once more at what it mended."""
 
 import asyncio
+import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from ingest_assets.upkeep.verify.rebuilding import Rebuilder
 from ingest_assets.upkeep.verify.record_repair import Mended, RecordRepair
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.take_up import Mode
-from resources.document_state.workers import WorkerWatch
+from resources.document_state.workers import Heartbeat, Worker, WorkerWatch
 
 if TYPE_CHECKING:
     import dagster as dg
@@ -129,7 +130,9 @@ class Verification:
         self, found: Sequence[Difference], *, may_extract: bool
     ) -> tuple[Mended, Mapping[str, Sequence[str]]]:
         components = self._components
-        limit = components.settings.limits.file_bytes
+        limit, lease = components.settings.limits.file_bytes, components.settings.lease
+        # A worker while artifacts are kept that no record refers to yet: nobody takes them for garbage.
+        worker = await Worker.register(components.backend, f"repair-{uuid.uuid4()}", utc_now(), lease)
         repair = RecordRepair(
             components.state,
             self._examiner,
@@ -137,8 +140,11 @@ class Verification:
             await components.sources(),
             self._stores,
             self._link_parts,
+            worker,
         )
-        mended = await repair.mend(found, utc_now())
+        with Heartbeat(worker, lease / 3):
+            mended = await repair.mend(found, utc_now())
+        await worker.end()
         return mended, await repair.owed(mended.document_ids)
 
     def _mend_partitions(self, instance: "dg.DagsterInstance", document_ids: Sequence[str]) -> None:
