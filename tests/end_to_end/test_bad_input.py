@@ -34,7 +34,7 @@ def test_wrong_usage_is_explained(project: Project, command: list[str], says: st
     ("config", "says"),
     [
         ("sources = [", "is no valid TOML"),
-        ("colour = 'red'", "unknown key 'colour'. Known: artifact_store, chunking"),
+        ("colour = 'red'", "unknown key 'colour'. Known: api, artifact_store, chunking"),
         ("[runs]\nspeed = 9", "unknown key 'runs.speed'. Known: documents"),
         ("[[sources]]\nname = 'a'\nuri = 'ftp://x'", "unknown scheme 'ftp'"),
         ("document_state_store = 'redis://x'", "Unknown state store scheme 'redis'"),

@@ -2,6 +2,7 @@
 
 import subprocess
 import tempfile
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,8 +56,19 @@ class PgvectorServer:
         subprocess.run(command, check=True, capture_output=True, user=self._server.system_user)
 
     def start(self) -> None:
-        """Begin again with the same data."""
+        """Begin again with the same data; it takes connections when this returns."""
         self._server.ensure_postgres_running()
+        until = time.monotonic() + 60
+        while True:
+            try:
+                psycopg.connect(self.url).close()
+            except psycopg.OperationalError:
+                # Stopped at once, it recovers before it takes anybody.
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.05)
+            else:
+                return
 
 
 @contextmanager
