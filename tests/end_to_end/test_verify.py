@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 
 import dagster as dg
+import duckdb
 import pytest
 
 from resources.store.opensearch.address import OpenSearchConfig
@@ -222,3 +223,13 @@ def test_what_a_person_removed_is_not_brought_back(project: Project, duckdb_stor
     assert (named(left), left["n_remaining"]) == ({erased}, 1)
     assert "erased" in left["problems"][erased]
     assert erased not in {row.document_id for row in duckdb_stores.rows_of(project, "a").all(Table.DOCUMENTS)}
+
+
+def test_a_stray_of_a_document_that_was_removed(project: Project, duckdb_stores: Stores) -> None:
+    """Rows of no record go also from a store that remembers an earlier removal of them, under a larger token."""
+    ingested(project, duckdb_stores, 1)
+    with duckdb.connect(str(project.root / ".ingest/stores/a.duckdb")) as store:
+        store.execute("INSERT INTO removed_documents VALUES ('stray', 7)")
+        store.execute("INSERT INTO entries SELECT * REPLACE ('stray' AS document_id) FROM entries LIMIT 1")
+    mended = project.json("verify", "--repair")
+    assert (named(mended), mended["n_remaining"]) == ({"stray"}, 0)

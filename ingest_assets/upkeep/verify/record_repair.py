@@ -120,8 +120,7 @@ class RecordRepair:
                 continue
             for slug, contents in page.contents.items():
                 if (content := contents.get(key)) is not None:
-                    removal = Removal(key, content.fencing_token)
-                    await asyncio.to_thread(self._stores[slug].remove, [removal])
+                    await self._remove(slug, key, page.records.get(key), content.fencing_token)
             if key in page.records:
                 await self._state.replace_faulty([(page.records[key], None)])
 
@@ -183,4 +182,15 @@ class RecordRepair:
         for slug, contents in page.contents.items():
             if (content := contents.get(doc.document_id)) is not None:
                 token = max(doc.token, content.fencing_token)
-                await asyncio.to_thread(self._stores[slug].remove, [Removal(doc.document_id, token)])
+                await self._remove(slug, doc.document_id, page.records[doc.document_id], token)
+
+    async def _remove(self, slug: str, document_id: str, seen: StoredRecord | None, token: int) -> None:
+        """Take a document out of a store, also of one that remembers a larger token than the rows it has."""
+        store = self._stores[slug]
+        [result] = await asyncio.to_thread(store.remove, [Removal(document_id, token)])
+        if not result.fenced:
+            return
+        # Whoever was given the larger token since we looked has written the record before the store.
+        now = (await self._state.examine_many([document_id])).get(document_id)
+        if (now and now.stamp) == (seen and seen.stamp):
+            await asyncio.to_thread(store.remove, [Removal(document_id, result.held_token)])
