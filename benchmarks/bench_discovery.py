@@ -58,6 +58,10 @@ class MadeUpSource(DocumentSource):
         """See DocumentSource."""
         raise NotImplementedError
 
+    def current_version(self, source_uri: str) -> str:
+        """See DocumentSource."""
+        raise NotImplementedError
+
     def read(self, source_uri: str, max_bytes: int) -> ReadResult:
         """See DocumentSource."""
         raise NotImplementedError

@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Self
 
-from ingest_assets.parsing import parser_fingerprint
+from ingest_assets.parsing import ConfinedUnpacker, parser_fingerprint
 from ingest_assets.settings import Settings
 from ingest_assets.targets import Target, declared_stores, open_targets
 from ingest_assets.upkeep.staleness import Configured
@@ -16,7 +16,11 @@ from resources.artifact_store.open_artifact_store import open_artifact_store
 from resources.artifact_store.paid_results.open_journal import open_journal
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.document_source.document_source import DocumentSource
+from resources.document_source.exclusion import DEFAULT_EXCLUDE
 from resources.document_source.local_source import LocalSource
+from resources.document_source.member_source import MemberSource
+from resources.document_source.member_tables import MemberTables
+from resources.document_source.member_tree import TreeLimits
 from resources.document_source.source_registry import SourceRegistry
 from resources.document_state.accepted_jobs import AcceptedJobs
 from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore, utc_now
@@ -54,6 +58,8 @@ class Components:
     async def __aexit__(self, *_: object) -> None:
         if "extractor" in self.__dict__:
             await self.extractor.close()
+        if "unpacker" in self.__dict__:
+            self.unpacker.close()
         if "journal" in self.__dict__:
             await self.journal.shut()
         if "backend" in self.__dict__:
@@ -161,9 +167,29 @@ class Components:
             raise UnknownNameError(f"Unknown store '{slug}'. Known: {', '.join(sorted(targets))}.")
         return targets[slug]
 
+    @cached_property
+    def unpacker(self) -> ConfinedUnpacker:
+        """Opens archives and mails."""
+        return ConfinedUnpacker(self.settings.parse_limits)
+
+    def with_members(self, source: DocumentSource, exclude: Sequence[str] = DEFAULT_EXCLUDE) -> DocumentSource:
+        """A source, and what lies in its archives and mails."""
+        limits = self.settings.parse_limits
+        made_under = f"{limits}; {self.settings.limits.file_bytes}; {parser_fingerprint()}"
+        return MemberSource(
+            source,
+            self.unpacker,
+            MemberTables(self.artifacts, source.name, source.org_id, short_hash(made_under)),
+            TreeLimits(limits.nesting, limits.archive_entries, limits.inflated_bytes),
+            self.settings.limits.file_bytes,
+            exclude,
+        )
+
     async def sources(self) -> dict[str, DocumentSource]:
         """Every source, declared or remembered, by name; a declared one hides a remembered one of its name."""
         found: dict[str, DocumentSource] = {}
         for remembered in await self.source_registry.all():
-            found[remembered.name] = LocalSource(remembered.name, remembered.root, remembered.org_id)
-        return found | self.settings.open_sources()
+            found[remembered.name] = self.with_members(LocalSource(remembered.name, remembered.root, remembered.org_id))
+        for declared, source in zip(self.settings.sources, self.settings.open_sources().values(), strict=True):
+            found[source.name] = self.with_members(source, declared.exclude) if declared.members else source
+        return found

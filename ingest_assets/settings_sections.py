@@ -35,6 +35,7 @@ class SourceSettings(Section):
     uri: str
     org_id: str = ""
     exclude: tuple[str, ...] = DEFAULT_EXCLUDE
+    members: bool = Field(default=True, description="what lies in archives and mails are documents of their own")
 
     _name = field_validator("name")(_checked_name)
 

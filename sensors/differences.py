@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from resources.document_source.document_ids import is_below, parent_of
 from resources.document_source.document_source import SourceError, SourceObject
 
 
@@ -15,7 +16,8 @@ class Differences(msgspec.Struct):
             is brought up to the listing.
         news: objects that are new or have another version, as many as were asked for.
         vanished: source URIs that are known and were not listed, ascending.
-        n_waiting: how many of those had no version any more: an earlier listing lacked them as well.
+        n_lost: how many of those an earlier listing had and are no members: members go with their containers.
+        n_known: objects that are known below what was listed, and are no members.
         n_news: how many there are, asked for or not.
         n_changed: how many of them are known.
         n_unchanged: objects listed that are as they were.
@@ -26,7 +28,8 @@ class Differences(msgspec.Struct):
     entries: dict[str, str]
     news: list[SourceObject]
     vanished: list[str]
-    n_waiting: int = 0
+    n_lost: int = 0
+    n_known: int = 0
     n_news: int = 0
     n_changed: int = 0
     n_unchanged: int = 0
@@ -41,11 +44,6 @@ class Differences(msgspec.Struct):
     def drop(self, uri: str) -> None:
         """No record of it is present any more."""
         self.renewed |= self.entries.pop(uri, None) is not None
-
-
-def is_below(uri: str, start: str) -> bool:
-    """Whether a source URI is another one or lies below it; "": all do."""
-    return not start or uri == start or uri.startswith(start + "/")
 
 
 def compare(
@@ -65,11 +63,15 @@ def compare(
     entries: dict[str, str] = {}
     found = Differences(entries, [], [])
     take = known.pop
-    n_unchanged = 0
+    n_unchanged = n_known = 0
+    unlisted: set[str] = set()
     try:
         for item in listed:
             uri, version = item.source_uri, item.content_version
             last = take(uri, None)
+            if item.is_unlisted:
+                unlisted.add(uri)
+            n_known += last is not None and "!" not in uri
             if last == version:
                 entries[uri] = version
                 n_unchanged += 1
@@ -86,9 +88,19 @@ def compare(
             raise
         found.incomplete = str(error)
     else:
-        found.vanished = sorted(uri for uri in known if is_below(uri, start))
-        found.n_waiting = sum(not known[uri] for uri in found.vanished)
+        found.vanished = sorted(uri for uri in known if is_below(uri, start) and not _lies_in(uri, unlisted))
+        lost = [uri for uri in found.vanished if not parent_of(uri)]
+        found.n_lost = sum(bool(known[uri]) for uri in lost)
+        found.n_known = n_known + len(lost)
     found.n_unchanged = n_unchanged
     entries.update(known)
     known.clear()
     return found
+
+
+def _lies_in(uri: str, containers: set[str]) -> bool:
+    """Whether an object is a member, however deep, of one of some containers."""
+    while containers and (uri := parent_of(uri)):
+        if uri in containers:
+            return True
+    return False

@@ -14,13 +14,13 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol, TypeVar
 
-from resources.document_source.document_ids import document_id, source_uri
+from resources.document_source.document_ids import document_id, is_below, parent_of, source_uri
 from resources.document_source.document_source import DocumentSource, SourceObject
 from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import DocumentStateStore, utc_now
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import LISTED, UNWANTED, DocStatus, Presence
-from sensors.differences import Differences, compare, is_below
+from sensors.differences import Differences, compare
 from sensors.discovered import Discovered
 from sensors.listing import Listing, Listings
 
@@ -116,13 +116,15 @@ class Discovery:
             await self._drop_lost(known, prefix)
         found = self._compare(known, prefix)
         listed = {self.id_of(item.source_uri): item for item in found.news}
+        unwanted = await self._unwanted_containers(found.news)
         gone = {self.id_of(uri): uri for uri in found.vanished}
         docs = await self._state.get_many([*listed, *gone])
         news = []
         for key, item in listed.items():
             doc = docs.get(key)
             if doc is None:
-                news.append((item.source_uri, "new"))
+                if parent_of(item.source_uri) not in unwanted:
+                    news.append((item.source_uri, "new"))
             elif doc.presence not in UNWANTED and (
                 doc.presence not in LISTED or doc.content_version != item.content_version
             ):
@@ -209,8 +211,7 @@ class Discovery:
         return compare(self._source.list_objects(prefix), known, self._start(prefix), limit)
 
     def _looks_like_a_lie(self, found: Differences) -> bool:
-        known = len(found.vanished) + found.n_changed + found.n_unchanged
-        return len(found.vanished) - found.n_waiting > max(_BELIEVED_LOSS, known * self._max_vanished_share)
+        return found.n_lost > max(_BELIEVED_LOSS, found.n_known * self._max_vanished_share)
 
     async def _take(
         self,
@@ -224,6 +225,8 @@ class Discovery:
         """Create or renew the records of listed objects."""
         by_id = {self.id_of(item.source_uri): item for item in listed}
         known = await self._state.get_many(list(by_id))
+        unwanted = await self._unwanted_containers(item for key, item in by_id.items() if key not in known)
+        by_id = {key: item for key, item in by_id.items() if parent_of(item.source_uri) not in unwanted or key in known}
         writes: list[tuple[DocStatus, DocStatus | None]] = []
         back: list[str] = []
         for key, item in by_id.items():
@@ -250,6 +253,16 @@ class Discovery:
                 continue
             found.agree(new.source_uri, new.content_version)
             _count_taken(new, old, result)
+
+    async def _unwanted_containers(self, listed: Iterable[SourceObject]) -> set[str]:
+        """Containers of objects that a person had deleted: what is put into them is not wanted either."""
+        parents = {parent for item in listed if (parent := parent_of(item.source_uri))}
+        above = set(parents)
+        while parents := {outer for parent in parents if (outer := parent_of(parent))}:
+            above |= parents
+        docs = await self._state.get_many([self.id_of(uri) for uri in above]) if above else {}
+        away = {doc.source_uri for doc in docs.values() if doc.presence in UNWANTED}
+        return {uri for uri in above if uri in away or any(is_below(uri, deleted) for deleted in away)}
 
     async def _lose(
         self, uris: Sequence[str], now: datetime, listing: Listing, found: Differences, result: Discovered

@@ -15,6 +15,7 @@ from ingest_assets.api.job_shapes import NOTHING_TO_DO, Accepted, job_shape
 from ingest_assets.api.problems import Problem
 from ingest_assets.api.services import ADMINISTERS, WRITES, Asking, Given, Services
 from ingest_assets.api.shapes import Shape
+from ingest_assets.requests.members import members_of
 from ingest_assets.upkeep.correcting import DocumentBusyError, NotCorrectableError, edit_chunks, read_chunks
 from ingest_assets.upkeep.edits import LONGEST_NOTE, LONGEST_TEXT, Edit, EditError, one_line
 from resources.artifact_store.artifact import Artifact
@@ -22,7 +23,7 @@ from resources.artifact_store.corrections import ChunkChangedError, Signature
 from resources.document_state import removals
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
-from resources.document_state.model import DocStatus, Presence
+from resources.document_state.model import GONE, DocStatus, Presence
 from resources.document_state.process_identity import this_process
 from resources.document_state.take_up import Mode
 
@@ -73,22 +74,27 @@ async def correct_chunk(
 async def delete_document(
     document_id: str, services: Given, caller: Asking, response: Response, if_match: IfMatch = ""
 ) -> Accepted:
-    """Have a document removed from every store, with all that was made of it, whatever its source has."""
+    """Have a document, and all that lies in it, removed from every store, whatever its source has."""
     doc = await document_of(services, caller, document_id)
     check_version(doc, if_match)
-    if doc.presence is Presence.ERASED and not doc.links:
+    members = [found for found in await members_of(services.components, [doc]) if found.presence not in GONE]
+    is_away = doc.presence is Presence.ERASED and not doc.links
+    if is_away and not members:
         response.status_code = 200
         return Accepted(job=None)
-    if doc.claim is not None:
-        raise _busy(document_id)
+    for busy in [doc, *members]:
+        if busy.claim is not None:
+            raise _busy(busy.document_id)
     now = utc_now()
-    if doc.presence is not Presence.DELETING:
+    if doc.presence is not Presence.DELETING and not is_away:
         [written] = await services.components.state.set_many([(removals.deletion_requested(doc, now), doc)])
         if written is None:
             raise changed(await document_of(services, caller, document_id))
+    asked = [found for found in members if found.presence is not Presence.DELETING]
+    await services.components.state.set_many([(removals.deletion_requested(found, now), found) for found in asked])
     # From here on it is due: should this job come to nothing, the next run does it.
     new = IngestJob(uuid.uuid4().hex, caller.org_id, caller.user, Mode.INCREMENTAL, now, this_process())
-    job = await begun(services, new, [document_id])
+    job = await begun(services, new, [document_id, *(found.document_id for found in members)])
     response.headers["Location"] = f"/api/ingestion-jobs/{job.job_id}"
     return Accepted(job=job_shape(job))
 

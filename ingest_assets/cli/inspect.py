@@ -16,7 +16,7 @@ from ingest_assets.settings import Settings
 from ingest_assets.settings_sections import StoreSettings
 from ingest_assets.upkeep.renewal import n_not_found
 from resources.artifact_store.artifact import Place
-from resources.document_source.document_ids import document_id, shown_key, source_uri
+from resources.document_source.document_ids import document_id, shown_key, source_uri, uri_as_named
 from resources.document_source.document_source import DocumentSource
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
@@ -49,9 +49,9 @@ def candidate_ids(sources: Iterable[DocumentSource], named: str) -> list[str]:
     for source in sources:
         if is_text:
             candidates.append(document_id(source.org_id, named))
-        candidates.append(document_id(source.org_id, source_uri(source.name, os.fsencode(named))))
-        if (key := source.key_of_place(named)) is not None:
-            candidates.append(document_id(source.org_id, source_uri(source.name, key)))
+        keys = [os.fsencode(named), source.key_of_place(named)]
+        for uri_of in (source_uri, uri_as_named):
+            candidates += [document_id(source.org_id, uri_of(source.name, key)) for key in keys if key is not None]
     return list(dict.fromkeys(candidates))
 
 
@@ -183,6 +183,8 @@ async def show(components: Components, named: str, as_json: bool) -> int:
         ("known since", doc.created_at.isoformat(timespec="seconds")),
         ("changed", doc.updated_at.isoformat(timespec="seconds")),
     ]
+    if doc.parent:
+        rows.insert(3, ("lies in", shown_key(doc.parent)))
     if (made := doc.corrections) is not None:
         rows.append(("corrections", f"{made.n}, last changed by {made.by} at {_when(made.at)}"))
     rows += [("warning", warning) for warning in doc.warnings]
@@ -204,7 +206,7 @@ def _record_fields(doc: DocStatus) -> dict[str, Any]:
     fields: dict[str, Any] = msgspec.to_builtins(doc)
     for slug, link in fields.get("links", {}).items():
         link["id"] = link_id(doc.document_id, slug)
-    return {**fields, "lifecycle": doc.lifecycle}
+    return {**fields, "lifecycle": doc.lifecycle, "parent": doc.parent or None}
 
 
 async def jobs(components: Components, job_id: str | None, as_json: bool) -> int:

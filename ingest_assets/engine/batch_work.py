@@ -31,7 +31,7 @@ from resources.document_state.retry_policy import HELD_BACK_FOR, RetryPolicy
 from resources.document_state.workers import Worker
 
 # Nobody can mend these in the document itself: its type is simply not read.
-_SKIPPING = frozenset({Reason.UNSUPPORTED_TYPE})
+_SKIPPING = frozenset({Reason.UNSUPPORTED_TYPE, Reason.ARCHIVE})
 _OUTCOMES = {Status.SKIPPED: Outcome.SKIPPED, Status.PENDING: Outcome.PENDING}
 
 

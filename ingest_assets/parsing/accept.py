@@ -10,8 +10,8 @@ from resources.document_state.reasons import Reason
 
 from .clean import is_clean
 from .formats import FORMATS
-from .frames import Outcome
-from .result import DETAIL_CHARS, MOST_WARNINGS, TITLE_CHARS, ParsedDocument, ParseFailure
+from .frames import Reply
+from .result import DETAIL_CHARS, MOST_WARNINGS, TITLE_CHARS, ParsedDocument, ParseFailure, Unpacked
 
 _NAME_CHARS = 100
 _MOST_KINDS = 20
@@ -21,15 +21,29 @@ PARSE_REASONS = frozenset(
     [
         Reason.EMPTY_FILE, Reason.NO_TEXT, Reason.IMAGE_ONLY, Reason.PASSWORD_REQUIRED, Reason.MALFORMED,
         Reason.UNSUPPORTED_TYPE, Reason.TOO_LARGE, Reason.TOO_MANY_PAGES, Reason.TOO_DEEP, Reason.INFLATES_TOO_MUCH,
-        Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.PARSER_CRASHED, Reason.INTERNAL_ERROR,
+        Reason.ARCHIVE, Reason.TIMED_OUT, Reason.OUT_OF_MEMORY, Reason.PARSER_CRASHED, Reason.INTERNAL_ERROR,
     ]
 )  # fmt: skip
 
 
-def is_acceptable(outcome: Outcome) -> bool:
-    """Whether a decoded reply is one that an honest child could have sent."""
+def is_acceptable(outcome: Reply, *, unpacking: bool) -> bool:
+    """Whether a decoded reply is one that an honest child could have sent to what it was asked."""
     if isinstance(outcome, ParseFailure):
         return outcome.reason in PARSE_REASONS
+    if isinstance(outcome, Unpacked):
+        # Names are given names of ours where they are used, and bytes are as hostile as ever.
+        return (
+            unpacking
+            and all(
+                (member.reason is None or (member.reason in PARSE_REASONS and not member.content))
+                and len(member.detail) <= DETAIL_CHARS
+                and member.detail.isprintable()
+                for member in outcome.members
+            )
+            and (outcome.is_last or bool(outcome.members))
+        )
+    if unpacking:
+        return False
     # Text by text: a document of the largest size is then never held twice.
     return (
         _is_within_bounds(outcome)

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from .limits import Chunking, ParseLimits
-from .result import ParsedDocument, ParseFailure
+from .result import ParsedDocument, ParseFailure, Unpacked
 
 PREFIX = struct.Struct(">II")
 LONGEST_CONTENT = 2**32 - 1
 
 Outcome = ParsedDocument | ParseFailure
+Reply = Outcome | Unpacked
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -27,9 +28,15 @@ class Setup(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """The header of a document's request."""
+    """The header of a document's request.
+
+    Attributes:
+        filename: what it is called.
+        unpack_from: None: parse it. Else unpack it: its members from this number on are wanted.
+    """
 
     filename: str
+    unpack_from: int | None = None
 
 
 class Ready(msgspec.Struct, frozen=True):
@@ -46,7 +53,7 @@ encode = msgspec.json.Encoder().encode
 decode_setup = msgspec.json.Decoder(Setup).decode
 decode_request = msgspec.json.Decoder(Request).decode
 decode_ready = msgspec.json.Decoder(Ready).decode
-decode_outcome = msgspec.json.Decoder(Outcome).decode
+decode_reply = msgspec.json.Decoder(Reply).decode
 
 
 def request_prefix(header: Any, content_length: int) -> bytes:

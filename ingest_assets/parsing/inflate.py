@@ -59,6 +59,14 @@ class Archive:
             raise Refused(Reason.MALFORMED, "A part that must be there is missing.")
         return self._inflate(entry, most)
 
+    def inflate(self, entry: zipfile.ZipInfo) -> bytes:
+        """The bytes of one of `entries`, whose name another may have as well.
+
+        Raises:
+            Refused: `inflates_too_much`, `password_required`, `malformed`.
+        """
+        return self._inflate(entry, None)
+
     def check(self, examine: Callable[[str, bytes], None]) -> None:
         """Inflate every member once, and have its name and bytes looked at by a function that may refuse them."""
         for entry in self.entries:

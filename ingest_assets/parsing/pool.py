@@ -9,9 +9,9 @@ from typing import Generic, NamedTuple, Self, TypeVar
 from resources.document_state.reasons import Reason
 
 from .feeder import Feeder
-from .frames import LONGEST_CONTENT, Outcome
+from .frames import LONGEST_CONTENT, Outcome, Reply
 from .limits import Chunking, ParseLimits
-from .result import ParseFailure
+from .result import ParsedDocument, ParseFailure, Unpacked
 from .worker import Job
 
 K = TypeVar("K")
@@ -82,6 +82,14 @@ class ParserPool:
         if error is not None:
             raise error
 
+    def unpack(self, filename: str, content: bytes, first: int) -> Unpacked | ParseFailure:
+        """A page of a container's members, beginning with number `first`, and wait for it."""
+        replies: queue.SimpleQueue[Reply] = queue.SimpleQueue()
+        self._hand_over(Job(filename, content, replies.put, first))
+        reply = replies.get()
+        assert not isinstance(reply, ParsedDocument)  # a reply to another question is refused by its worker
+        return reply
+
     def close(self) -> None:
         """End the children. Documents under way end as `internal_error`, which may be tried again."""
         with self._lock:
@@ -92,8 +100,11 @@ class ParserPool:
             feeder.join()
 
     def _submit(self, filename: str, content: bytes, deliver: Callable[[Outcome], None]) -> None:
-        if len(content) > LONGEST_CONTENT:
-            deliver(ParseFailure(Reason.TOO_LARGE, f"It has {len(content):,} bytes, over {LONGEST_CONTENT:,}."))
+        self._hand_over(Job(filename, content, lambda reply: deliver(_outcome(reply))))
+
+    def _hand_over(self, job: Job) -> None:
+        if len(job.content) > LONGEST_CONTENT:
+            job.deliver(ParseFailure(Reason.TOO_LARGE, f"It has {len(job.content):,} bytes, over {LONGEST_CONTENT:,}."))
             return
         with self._lock:
             if self._closed:
@@ -102,7 +113,7 @@ class ParserPool:
                 self._feeder = Feeder(self._workers, self._limits, self._chunking)
                 self._feeder.start()
             feeder = self._feeder
-        feeder.submit(Job(filename, content, deliver))
+        feeder.submit(job)
 
     def _read(
         self, items: Iterable[tuple[K, str, bytes]], window: "_Window", events: "queue.SimpleQueue[_Answer[K] | _End]"
@@ -118,6 +129,11 @@ class ParserPool:
         except BaseException as raised:  # noqa: BLE001 - it is raised again in the caller's thread
             error = raised
         events.put(_End(submitted, error))
+
+
+def _outcome(reply: Reply) -> Outcome:
+    assert not isinstance(reply, Unpacked)  # a reply to another question is refused by its worker
+    return reply
 
 
 class _Answer(NamedTuple, Generic[K]):

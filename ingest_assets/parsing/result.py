@@ -1,8 +1,9 @@
-"""The two things parsing can end in."""
+"""What parsing can end in, and unpacking."""
 
 import msgspec
 
 from resources.artifact_store.artifact import Piece
+from resources.document_source.unpacker import UnpackedMember
 from resources.document_state.reasons import Reason
 
 DETAIL_CHARS = 300
@@ -54,6 +55,14 @@ class ParseFailure(msgspec.Struct, tag="failed"):
             self.detail = "".join(character if character.isprintable() else "\ufffd" for character in self.detail)
         if len(self.detail) > DETAIL_CHARS:
             self.detail = self.detail[: DETAIL_CHARS - 1] + "…"
+
+
+class Unpacked(msgspec.Struct, tag="unpacked"):
+    """A page of a container's members, in its order; `is_last`: there are no more."""
+
+    members: list[UnpackedMember]
+    is_last: bool
+    seconds: float = 0.0
 
 
 class Refused(Exception):  # noqa: N818 - a verdict on a document, not an error of the program

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from resources.document_state.reasons import Reason
 
 from . import formats
+from .archive_kinds import is_gzip, is_tar
 from .decode import decode
 from .inflate import zip_names
 from .limits import ParseLimits
@@ -25,7 +26,6 @@ _BINARY = (
     (b"\x01\xda\x01\x01", "an SGI image"),
     (b"DDS ", "a DDS image"),
     (b"BM", "a bitmap image"),
-    (b"\x1f\x8b", "a gzip archive"),
     (b"BZh", "a bzip2 archive"),
     (b"\xfd7zXZ", "an xz archive"),
     (b"7z\xbc\xaf", "a 7z archive"),
@@ -101,6 +101,8 @@ def sniff(filename: str, content: bytes, limits: ParseLimits) -> Sniffed:
     """
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return Sniffed(_zip_type(content, limits))
+    if is_gzip(content) or is_tar(content):
+        return Sniffed(formats.ARCHIVE)
     if content.startswith(_OLE):
         return Sniffed(_ole_type(content))
     if _is_pdf(filename, content):
@@ -167,7 +169,7 @@ def _zip_type(content: bytes, limits: ParseLimits) -> str:
                 return media_type
         if b"ms-excel.sheet.binary" in types:
             return formats.XLSX  # xlsb: the same library reads it
-    raise Refused(Reason.UNSUPPORTED_TYPE, "It is an archive. Unpack it and put the files in.")
+    return formats.ARCHIVE
 
 
 def _ole_type(content: bytes) -> str:

@@ -17,7 +17,7 @@ from resources.document_state.reasons import Reason
 
 from . import frames
 from .accept import is_acceptable
-from .frames import PREFIX, Outcome
+from .frames import PREFIX, Reply
 from .limits import Chunking, ParseLimits
 from .result import ParseFailure
 
@@ -39,15 +39,19 @@ class Job:
     Attributes:
         deliver: Called once with the outcome, in the feeder's thread.
         heavy: Whether it may take long, so that nothing should wait behind it in a pipe.
+        unpack_from: None: it is to be parsed; else the number of the first member that is wanted of it.
         alone: Whether it goes to a fresh child: it was in the hands of one that died and had done others before.
     """
 
-    __slots__ = ("alone", "content", "deliver", "filename", "heavy")
+    __slots__ = ("alone", "content", "deliver", "filename", "heavy", "unpack_from")
 
-    def __init__(self, filename: str, content: bytes, deliver: Callable[[Outcome], None]) -> None:
+    def __init__(
+        self, filename: str, content: bytes, deliver: Callable[[Reply], None], unpack_from: int | None = None
+    ) -> None:
         self.filename = filename.encode("utf-8", "replace").decode()
         self.content = content
         self.deliver = deliver
+        self.unpack_from = unpack_from
         self.heavy = content.startswith((b"%PDF", b"PK\x03\x04")) or len(content) > _AHEAD_BYTES
         self.alone = False
 
@@ -133,7 +137,7 @@ class Worker:
             self._since = time.monotonic()
         self.jobs.append(job)
         self._ahead_bytes += len(job.content)
-        prefix = frames.request_prefix(frames.Request(job.filename), len(job.content))
+        prefix = frames.request_prefix(frames.Request(job.filename, job.unpack_from), len(job.content))
         self._to_send.append(memoryview(prefix))
         self._to_send.append(memoryview(job.content))
 
@@ -151,7 +155,7 @@ class Worker:
         except BrokenPipeError:
             self._to_send.clear()
 
-    def receive(self) -> Iterator[tuple[Job, Outcome]]:
+    def receive(self) -> Iterator[tuple[Job, Reply]]:
         """Read what is there, and give each finished job.
 
         Raises:
@@ -172,7 +176,7 @@ class Worker:
                 continue
             if not self.jobs:
                 raise Lied
-            outcome = _decoded(body)
+            outcome = _decoded(body, unpacking=self.jobs[0].unpack_from is not None)
             job = self.jobs.popleft()
             self._ahead_bytes -= len(job.content)
             self.done += 1
@@ -250,11 +254,11 @@ def _widen(descriptor: int) -> None:
         fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
 
 
-def _decoded(body: bytearray) -> Outcome:
+def _decoded(body: bytearray, *, unpacking: bool) -> Reply:
     try:
-        outcome = frames.decode_outcome(body)
+        outcome = frames.decode_reply(body)
     except ValueError as error:
         raise Lied from error
-    if not is_acceptable(outcome):
+    if not is_acceptable(outcome, unpacking=unpacking):
         raise Lied
     return outcome

@@ -10,12 +10,13 @@ from enum import StrEnum
 
 import msgspec
 
+from ingest_assets.requests.members import members_of
 from ingest_assets.requests.request import Outcome, Request
 from ingest_assets.requests.scope import Selected
 from resources.document_source.document_ids import shown_key
 from resources.document_state import removals
 from resources.document_state.document_state_store import utc_now
-from resources.document_state.model import DocStatus, LinkState, Presence
+from resources.document_state.model import LISTED, DocStatus, LinkState, Presence
 from sensors.discovered import Discovered
 
 
@@ -44,22 +45,34 @@ class Deleting(Request):
     """Deletes documents, and restores them."""
 
     def delete(self, document_ids: Sequence[str]) -> list[Deletion]:
-        """Have documents removed from every store, with all that was made of them. Must be called as `run` is."""
+        """Have documents removed from every store, with all that was made of them and all that lies in them.
+
+        Must be called as `run` is.
+        """
         asyncio.run(self._recover())
+        document_ids = [*document_ids, *asyncio.run(self._members(document_ids))]
         due = asyncio.run(self._request(document_ids))
         if due:
             self._do(Outcome(Selected(due, 0, 0, 0), Discovered([], [], []), ()))
         return asyncio.run(self._deletions(document_ids))
 
     def restore(self, document_ids: Sequence[str]) -> Outcome:
-        """Read deleted documents from their source again. Must be called as `run` is.
+        """Read deleted documents, and what lies in them, from their source again. Must be called as `run` is.
 
         Raises:
             NotDeletedError: one was not deleted; nothing was changed.
         """
         asyncio.run(self._recover())
+        document_ids = [*document_ids, *asyncio.run(self._members(document_ids, only=Presence.ERASED))]
         asyncio.run(self._restore(document_ids))
         return self._do(Outcome(Selected(list(document_ids), 0, 0, 0), Discovered([], [], []), ()))
+
+    async def _members(self, document_ids: Sequence[str], only: Presence | None = None) -> list[str]:
+        """What lies in these documents and is there, or away as `only` says."""
+        docs = list((await self._components.state.get_many(document_ids)).values())
+        members = await members_of(self._components, docs)
+        wanted = [only] if only else [*LISTED, Presence.VANISHED, Presence.DELETING]
+        return sorted(doc.document_id for doc in members if doc.presence in wanted)
 
     async def _request(self, document_ids: Sequence[str]) -> list[str]:
         """Ask for the deletion of what is free and not deleted yet; gives what is to be done."""

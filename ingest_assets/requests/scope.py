@@ -9,7 +9,7 @@ import msgspec
 
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked
-from resources.document_source.document_ids import source_uri
+from resources.document_source.document_ids import is_below, source_uri
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource
 from resources.document_state.label import DocumentLabel
@@ -33,8 +33,7 @@ class Part(msgspec.Struct, frozen=True):
         """Whether a document lies in it."""
         if doc.source != self.source.name:
             return False
-        start = source_uri(self.source.name, self.prefix)
-        return not self.prefix or doc.source_uri == start or doc.source_uri.startswith(start + "/")
+        return not self.prefix or is_below(doc.source_uri, source_uri(self.source.name, self.prefix))
 
 
 class Selected(msgspec.Struct, frozen=True):
@@ -173,10 +172,10 @@ async def _part_of(components: Components, sources: dict[str, DocumentSource], p
         raise NoSuchPathError(f"{path} lies in no source, and only a folder can become one. Name its folder.")
     org_id = components.settings.org_id
     if not remember:
-        return Part(LocalSource(absolute.name, absolute, org_id), b"")
+        return Part(components.with_members(LocalSource(absolute.name, absolute, org_id)), b"")
     declared = {source.name for source in components.settings.sources}
     known = await components.source_registry.remember(absolute, org_id, declared)
-    source = sources[known.name] = LocalSource(known.name, known.root, known.org_id)
+    source = sources[known.name] = components.with_members(LocalSource(known.name, known.root, known.org_id))
     return Part(source, b"")
 
 

@@ -1,16 +1,20 @@
 """Names of documents: the source URI that never changes, and the id that is the partition key.
 
 Keys are raw bytes: file systems and buckets hold names that are no text. Percent-encoding keeps them exactly.
+
+What lies in a container (an archive, a mail) has the container's URI, `!/` and its own path there. Percent-encoding
+leaves no `!` in a key, so this names nothing else.
 """
 
 import hashlib
 import re
-from urllib.parse import quote_from_bytes, unquote, unquote_to_bytes
+from urllib.parse import quote, quote_from_bytes, unquote, unquote_to_bytes
 
 MAX_ID_BYTES = 96
 _HASH_DIGITS = 16
 _SLUG_CHARACTERS = MAX_ID_BYTES - 1 - _HASH_DIGITS
 _UNSAFE = re.compile(r"[^a-z0-9._]+")
+_MEMBER = "!/"
 
 
 def source_uri(source: str, key: bytes) -> str:
@@ -35,6 +39,32 @@ def shown_key(uri: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "".join(f"%{byte:02X}" for byte in c.encode()) for c in text)
+
+
+def member_uri(container: str, path: str) -> str:
+    """The source URI of a member, by that of its container and its path in it."""
+    return f"{container}{_MEMBER}{quote(path)}"
+
+
+def parent_of(uri: str) -> str:
+    """The source URI of the container that an object lies in; "" if it is no member."""
+    return uri.rpartition(_MEMBER)[0]
+
+
+def split_member(uri: str) -> tuple[str, str]:
+    """The outermost container's source URI, and what follows it; "" for what is no member."""
+    container, _, path = uri.partition(_MEMBER)
+    return container, path
+
+
+def is_below(uri: str, start: str) -> bool:
+    """Whether a source URI is another one, lies in that folder, or is a member of it; "": all do."""
+    return not start or uri == start or uri.startswith((start + "/", start + _MEMBER))
+
+
+def uri_as_named(source: str, key: bytes) -> str:
+    """The source URI of a member that a person names as it is shown: `folder/mail.eml!/report.pdf`."""
+    return f"{source}:" + _MEMBER.join(quote_from_bytes(part) for part in key.split(_MEMBER.encode()))
 
 
 def document_id(org_id: str, uri: str) -> str:

@@ -29,11 +29,19 @@ class ReadError(Exception):
 
 
 class SourceObject(msgspec.Struct, frozen=True):
-    """One listed object. `content_version` changes whenever the content may have changed."""
+    """One listed object.
+
+    Attributes:
+        source_uri: what it is called.
+        content_version: changes whenever the content may have changed.
+        size: bytes.
+        is_unlisted: a container whose members could not be listed: none of them may be taken to have vanished.
+    """
 
     source_uri: str
     content_version: str
     size: int
+    is_unlisted: bool = False
 
 
 class ReadResult(msgspec.Struct, frozen=True):
@@ -74,6 +82,14 @@ class DocumentSource(ABC):
 
         Raises:
             ReadError: it vanished, may not be read, is larger than `max_bytes`, or changed while it was read.
+        """
+
+    @abstractmethod
+    def current_version(self, source_uri: str) -> str:
+        """The content version that a listing would give an object now, without reading it.
+
+        Raises:
+            ReadError: it vanished, or cannot be asked for.
         """
 
     @abstractmethod

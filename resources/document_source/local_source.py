@@ -4,8 +4,9 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from resources.document_source.document_ids import key_of, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceError, SourceObject
@@ -16,6 +17,8 @@ from resources.document_state.reasons import Reason
 # not show. Such a file is read twice and compared.
 _YOUNG_NS = 2_000_000_000
 _LEADS_NOWHERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
+
+T = TypeVar("T")
 
 
 class LocalSource(DocumentSource):
@@ -63,11 +66,19 @@ class LocalSource(DocumentSource):
 
     def read(self, source_uri: str, max_bytes: int) -> ReadResult:
         """See DocumentSource."""
+        return self._asked(source_uri, lambda path: _read_unchanged(path, max_bytes))
+
+    def current_version(self, source_uri: str) -> str:
+        """See DocumentSource."""
+        return self._asked(source_uri, lambda path: _version(os.stat(path)))  # noqa: PTH116
+
+    def _asked(self, source_uri: str, ask: Callable[[bytes], T]) -> T:
+        """What the file of an object answers."""
         path = os.path.join(self._root, key_of(source_uri))  # noqa: PTH118
         try:
             if not _inside(os.path.realpath(path), os.path.realpath(self._root)):
                 raise ReadError(Reason.ACCESS_DENIED, "It lies outside its source's folder.")
-            return _read_unchanged(path, max_bytes)
+            return ask(path)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise ReadError(Reason.VANISHED, "The file is gone.") from error
         except PermissionError as error:

@@ -82,6 +82,19 @@ class S3Source(DocumentSource):
             raise _read_error(error) from error
         return ReadResult(found.content, _version(found.etag))
 
+    def current_version(self, source_uri: str) -> str:
+        """See DocumentSource."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            key = self.location.prefix + key_of(source_uri).decode()
+            answer = self.client.head_object(Bucket=self.location.name, Key=key)
+        except UnicodeDecodeError as error:
+            raise ReadError(Reason.VANISHED, "No object has such a key: it is not UTF-8.") from error
+        except (ClientError, BotoCoreError) as error:
+            raise _read_error(error) from error
+        return _version(answer["ETag"])
+
     def key_of_place(self, place: str) -> bytes | None:
         """See DocumentSource: a place is `s3://bucket/key`, the key as it is; or the source's URI."""
         start = f"s3://{self.location.name}/{self.location.prefix}"

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from resources.document_source.document_ids import shown_key
+from resources.document_source.document_ids import parent_of, shown_key
 from resources.document_state.history import Change
 from resources.document_state.reasons import Reason
 
@@ -197,6 +197,11 @@ class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     def filename(self) -> str:
         """The last part of its key, as a person knows it."""
         return shown_key(self.source_uri).rsplit("/", 1)[-1]
+
+    @property
+    def parent(self) -> str:
+        """The source URI of the archive or mail it lies in; "" if it lies in none."""
+        return parent_of(self.source_uri)
 
     @property
     def lifecycle(self) -> Lifecycle:

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     PASSWORD_REQUIRED = "password_required"  # noqa: S105 - a reason, not a password
     MALFORMED = "malformed"
     UNSUPPORTED_TYPE = "unsupported_type"
+    ARCHIVE = "archive"
     TOO_LARGE = "too_large"
     TOO_MANY_PAGES = "too_many_pages"
     TOO_DEEP = "too_deep"
@@ -75,6 +76,9 @@ _MEANINGS: dict[Reason, _Meaning] = {
     Reason.PASSWORD_REQUIRED: _Meaning(Remedy.NEEDS_PERSON, "It is encrypted. Put a copy without password in."),
     Reason.MALFORMED: _Meaning(Remedy.FINAL, "The file is damaged. Replace it by a whole copy."),
     Reason.UNSUPPORTED_TYPE: _Meaning(Remedy.FINAL, "No parser reads this type. Convert it, or leave it out."),
+    Reason.ARCHIVE: _Meaning(
+        Remedy.FINAL, "It has no text of its own. Its members are documents, unless its source says `members = false`."
+    ),
     Reason.TOO_LARGE: _Meaning(Remedy.FINAL, "It is over a size limit. Split it, or raise the limit in ingest.toml."),
     Reason.TOO_MANY_PAGES: _Meaning(Remedy.FINAL, "It has too many pages. Split it, or raise `limits.pages`."),
     Reason.TOO_DEEP: _Meaning(Remedy.FINAL, "It is nested too deeply. Flatten it, or raise `limits.nesting`."),

@@ -39,6 +39,10 @@ class SlowSource(DocumentSource):
         """See DocumentSource."""
         raise NotImplementedError
 
+    def current_version(self, source_uri):
+        """See DocumentSource."""
+        raise NotImplementedError
+
     def read(self, source_uri, max_bytes):
         """See DocumentSource."""
         with self._lock:

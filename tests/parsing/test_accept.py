@@ -24,7 +24,7 @@ def reply(body: object, length: int | None = None) -> bytes:
     return struct.pack(">II", len(raw) if length is None else length, 0) + raw
 
 
-def outcome_of(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> object:
+def outcome_of(monkeypatch: pytest.MonkeyPatch, answer: bytes, *, unpack: bool = False) -> object:
     """What the pool makes of a child that answers each document so."""
     boot = (
         "import os, struct, sys\n"
@@ -40,7 +40,7 @@ def outcome_of(monkeypatch: pytest.MonkeyPatch, answer: bytes) -> object:
     )
     monkeypatch.setattr("ingest_assets.parsing.worker._BOOT", boot)
     with ParserPool(1, ParseLimits(wall_seconds=2), Chunking()) as pool:
-        return pool.parse("x.txt", b"words")
+        return pool.unpack("x.zip", b"words", 0) if unpack else pool.parse("x.txt", b"words")
 
 
 @pytest.mark.parametrize(
@@ -88,3 +88,28 @@ def test_a_failures_sentence_is_fit_to_be_shown(monkeypatch: pytest.MonkeyPatch)
     assert outcome.reason is Reason.MALFORMED
     assert outcome.detail.isprintable()
     assert len(outcome.detail) <= 300
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"members": [{"name": "a"}], "is_last": True},
+        {"type": "unpacked", "members": [], "is_last": False},
+        {"type": "unpacked", "members": [{"name": "a", "reason": "store_damaged"}], "is_last": True},
+        {"type": "unpacked", "members": [{"name": "a", "reason": "malformed", "detail": "x" * 5000}], "is_last": True},
+        {"type": "unpacked", "members": [{"name": "a", "content": "no base64!"}], "is_last": True},
+        GOOD,
+    ],
+)
+def test_lies_about_members_are_refused(monkeypatch: pytest.MonkeyPatch, answer: dict) -> None:
+    """What no honest child says of a container is not believed, nor an answer to another question."""
+    found = outcome_of(monkeypatch, reply(answer), unpack=True)
+    assert isinstance(found, ParseFailure)
+    assert found.reason is Reason.PARSER_CRASHED
+
+
+def test_members_are_no_answer_to_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks for text gets no list of members."""
+    found = outcome_of(monkeypatch, reply({"type": "unpacked", "members": [], "is_last": True}))
+    assert isinstance(found, ParseFailure)
+    assert found.reason is Reason.PARSER_CRASHED

@@ -34,7 +34,7 @@ def test_content_beats_name() -> None:
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"),
             Reason.PASSWORD_REQUIRED,
         ),
-        (makers.zipped({"../../etc/passwd": "x"}), Reason.UNSUPPORTED_TYPE),
+        (makers.zipped({"../../etc/passwd": "x"}), Reason.ARCHIVE),
         (b"", Reason.EMPTY_FILE),
         (b" \n\t\r\n" * 100, Reason.NO_TEXT),
         (b"\xef\xbb\xbf", Reason.NO_TEXT),

@@ -27,6 +27,7 @@ PPTX = _OOXML + "presentationml.presentation"
 XLSX = _OOXML + "spreadsheetml.sheet"
 ODT = "application/vnd.oasis.opendocument.text"
 ODS = "application/vnd.oasis.opendocument.spreadsheet"
+ARCHIVE = "application/x-archive"
 XLS = "application/vnd.ms-excel"
 
 
@@ -58,4 +59,5 @@ FORMATS = {
     CONVERSATION: Format("json_document"),
     XML: Format("xml_text"),
     RTF: Format("rtf"),
+    ARCHIVE: Format("archive"),
 }

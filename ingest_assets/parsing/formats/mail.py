@@ -3,17 +3,21 @@
 import codecs
 import email
 import email.policy
+import mimetypes
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email.message import EmailMessage
+from functools import partial
 
 from ingest_assets.parsing.decode import decode
 from ingest_assets.parsing.limits import ParseLimits
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
+from resources.document_source.containers import is_container
 from resources.document_state.reasons import Reason
 
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
+_SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -24,14 +28,75 @@ def read(source: Source, text: Text) -> None:
         Refused: `too_large`, `too_deep`, `password_required`.
     """
     text.markdown = False
+    message = _opened(source.content)
+    text.suggest_title(_header(message, "Subject"))
+    _write_message(message, text, source.limits, _Budget(source.limits.archive_entries), 0)
+    unread = (
+        ()
+        if is_container(source.filename)
+        else _attached(message, source.limits, _Budget(source.limits.archive_entries), 0)
+    )
+    if any(True for _ in unread):
+        text.warn("Its attachments are not read. Give it a name that ends in .eml, and they are documents.")
+
+
+def attachments(content: bytes, limits: ParseLimits) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Name and loader of every attachment, those of forwarded messages included.
+
+    Pictures shown in the text and signatures are none.
+
+    Raises:
+        Refused: `too_large`, `too_deep`, `password_required`.
+    """
+    yield from _attached(_opened(content), limits, _Budget(limits.archive_entries), 0)
+
+
+def _attached(
+    message: EmailMessage, limits: ParseLimits, budget: "_Budget", depth: int
+) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    for part in _leaves(message, budget):
+        if part.get_content_type() == "message/rfc822":
+            _check_depth(depth, limits)
+            for inner in _inner(part):
+                yield from _attached(inner, limits, budget, depth + 1)
+        elif _is_attachment(part) and not _is_decoration(part):
+            yield (
+                _filename(part) or f"attachment{mimetypes.guess_extension(part.get_content_type()) or ''}",
+                partial(_payload, part),
+            )
+
+
+def _opened(content: bytes) -> EmailMessage:
     # Bytes of a byte order mark or of wide characters would hide the headers.
-    content = source.text.encode("utf-8", "replace") if source.content.startswith(_BOMS) else source.content
+    if content.startswith(_BOMS) and (decoded := decode(content, None)) is not None:
+        content = decoded.text.encode("utf-8", "replace")
     message = email.message_from_bytes(content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     if _is_encrypted(message):
         raise Refused(Reason.PASSWORD_REQUIRED, "The message is encrypted.")
-    text.suggest_title(_header(message, "Subject"))
-    _write_message(message, text, source.limits, _Budget(source.limits.archive_entries), 0)
+    return message
+
+
+def _is_attachment(part: EmailMessage) -> bool:
+    return part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text"
+
+
+def _is_decoration(part: EmailMessage) -> bool:
+    """Pictures that the text shows, and what proves who sent it."""
+    is_shown = part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
+    return is_shown or part.get_content_type() in _SIGNATURES
+
+
+def _payload(part: EmailMessage) -> bytes:
+    payload = part.get_payload(decode=True)
+    if not isinstance(payload, bytes):
+        raise Refused(Reason.MALFORMED, "The attachment has no bytes.")
+    return payload
+
+
+def _check_depth(depth: int, limits: ParseLimits) -> None:
+    if depth == limits.nesting:
+        raise Refused(Reason.TOO_DEEP, f"Messages lie in each other deeper; limits.nesting is {limits.nesting}.")
 
 
 def _is_encrypted(message: EmailMessage) -> bool:
@@ -70,7 +135,7 @@ def _write_message(message: EmailMessage, text: Text, limits: ParseLimits, budge
     for part in _leaves(message, budget):
         if part.get_content_type() == "message/rfc822":
             forwarded.extend(inner for inner in _inner(part) if isinstance(inner, EmailMessage))
-        elif part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text":
+        elif _is_attachment(part):
             attached.append(_filename(part))
         else:
             bodies.append(part)
@@ -79,11 +144,8 @@ def _write_message(message: EmailMessage, text: Text, limits: ParseLimits, budge
     names = [name for name in attached if name]
     if names:
         text.block("Attachments: " + ", ".join(names))
-    if attached:
-        text.warn(f"{len(attached):,} attachments are not read. Put them in as files of their own.")
     for inner in forwarded:
-        if depth == limits.nesting:
-            raise Refused(Reason.TOO_DEEP, f"Messages lie in each other deeper; limits.nesting is {limits.nesting}.")
+        _check_depth(depth, limits)
         _write_message(inner, text, limits, budget, depth + 1)
 
 
