@@ -123,6 +123,16 @@ class DocumentSourceContract(ABC):
         assert raised.value.reason is Reason.TOO_LARGE
         assert len(source.read(uri, 11).content) == 11
 
+    def test_current_version(self, source):
+        """An object's version can be asked for without reading it: the listed one, or that it is gone."""
+        self.put(source, b"a.md", b"x")
+        [listed] = source.list_objects()
+        assert source.current_version(listed.source_uri) == listed.content_version
+        self.remove(source, b"a.md")
+        with pytest.raises(ReadError) as raised:
+            source.current_version(listed.source_uri)
+        assert raised.value.reason is Reason.VANISHED
+
     def test_gone(self, source):
         """A document that is gone when it is read is vanished."""
         self.put(source, b"a/a.md", b"x")
