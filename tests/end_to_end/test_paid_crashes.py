@@ -11,6 +11,7 @@ from tests.end_to_end.paid_project import bill, config, paid_project, spent
 from tests.end_to_end.project import Project
 from tests.servers.clients import s3_client
 from tests.servers.model_server import ModelServer
+from tests.servers.sampling import sampled
 
 N = 6
 _GATE = "resources.document_state.spend_gate"
@@ -104,8 +105,7 @@ def test_on_one_machine(tmp_path: Path, model: ModelServer, name: str, expected:
 
 
 @pytest.mark.servers
-@pytest.mark.parametrize("name", POINTS)
-@pytest.mark.parametrize("state", ["s3", "dynamodb"])
+@pytest.mark.parametrize(("state", "name"), sampled(["s3", "dynamodb"], list(POINTS)))
 def test_on_servers(
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -125,4 +125,5 @@ def test_on_servers(
     project = paid_project(tmp_path, model, N)
     more = f'document_state_store = "{where}"\nartifact_store = "s3://{bucket_name}/artifacts?endpoint_url={s3}"\n'
     project.configure(config(more=f"{more}[llm]\nconcurrency = 1\n[runs]\ngroup = 2"))
+    assert project.run("state", "create").returncode == 0
     check_crash(project, model, name, crash_at(name, "s3"), expected)

@@ -1,0 +1,15 @@
+"""Which of many slow cases on servers are run each time, and which only when asked for."""
+
+import os
+from collections.abc import Sequence
+from itertools import cycle, product
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def sampled(kinds: Sequence[str], cases: Sequence[T]) -> list[tuple[str, T]]:
+    """Every second case, the kinds of server in turn; with EVERY_CASE set, each case on each kind."""
+    if os.environ.get("EVERY_CASE"):
+        return list(product(kinds, cases))
+    return list(zip(cycle(kinds), cases[::2], strict=False))
