@@ -14,7 +14,7 @@ from resources.document_state.model import DocStatus, LinkState, Presence, Statu
 from tests.end_to_end.changing_pile import STORES, ChangingPile, texts_of
 from tests.end_to_end.project import Project
 
-_KILLS = int(os.environ.get("ENDURANCE_KILLS", "3"))
+_KILLS = int(os.environ.get("ENDURANCE_KILLS", "2"))
 _SEED = int(os.environ.get("ENDURANCE_SEED", "0"))
 
 

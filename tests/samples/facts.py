@@ -33,5 +33,5 @@ FACTS: tuple[tuple[str, str], ...] = (
 BROKEN = "broken-dry-dock-survey.pdf"
 """The one sample no reader gets text from: an upload that stopped in the middle of its first picture."""
 
-N_SAMPLES = 20
+N_SAMPLES = 21  # 20 files, and the attachment of a mail
 """Files under `samples/`, the broken one included."""

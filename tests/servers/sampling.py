@@ -1,4 +1,4 @@
-"""Which of many slow cases on servers are run each time, and which only when asked for."""
+"""Which of many slow cases are run each time, and which only when asked for."""
 
 import os
 from collections.abc import Sequence
