@@ -30,7 +30,7 @@ test: $(SETUP_DEV)  ## Run the tests.
 	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not servers and not browser"
 
 test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: SeaweedFS, DynamoDB Local, PostgreSQL.
-	$(BIN)/python -m pytest -m servers
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m servers
 
 test-browser: $(SETUP_DEV)  ## Use the page in Chromium (apt-get install chromium). SCREENSHOTS=folder keeps pictures.
 	SCREENSHOTS="$(SCREENSHOTS)" $(BIN)/python -m pytest -m browser
