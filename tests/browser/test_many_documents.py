@@ -49,7 +49,11 @@ def test_a_job_from_the_estimate_to_the_retry(project: Project, visit: Callable[
         expect(page.locator("button:has-text('Cancel')")).to_be_visible()
         person.looks("9-job-running")
         expect(page.locator(".headline .badge")).to_have_text("◐ Partial", timeout=120_000)
-        shown = page.evaluate("window.shown")  # lost if the page was loaded again
+        for _ in range(100):  # what is remembered comes a moment after what is seen
+            shown = page.evaluate("window.shown")  # lost if the page was loaded again
+            if shown[-1].startswith("◐ Partial"):
+                break
+            page.wait_for_timeout(100)
         assert shown[0].endswith(" 0 of 81")
         assert any(text.startswith("◔ Running") for text in shown), shown
         assert shown[-1] == "◐ Partial 81 of 81"
