@@ -10,7 +10,7 @@ from ingest_assets.api.shapes import Shape
 from ingest_assets.upkeep.staleness import Configured, Standing, standings
 from resources.artifact_store.artifact import Chunk, Entry, Place
 from resources.document_source.document_ids import shown_key
-from resources.document_state.history import Change, Part
+from resources.document_state.change import Change, Part
 from resources.document_state.model import DocStatus, DocumentStoreLink, PhaseState
 
 

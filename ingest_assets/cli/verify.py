@@ -11,7 +11,7 @@ from ingest_assets.components import Components
 from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.targets import Target
 from ingest_assets.upkeep.verify.difference import Difference
-from ingest_assets.upkeep.verify.verification import Verification, Verified, known_to_dagster
+from ingest_assets.upkeep.verify.repair import Repair, Verified, known_to_dagster
 
 _SHOWN = 50
 
@@ -24,8 +24,9 @@ def verify(
         raise AskedWronglyError("--re-extract goes with --repair.")
     targets, chosen = asyncio.run(_opened(components, named, store))
     with counter("Comparing", quiet=as_json) as advance, progress(quiet=True) as watcher:
-        verification = Verification(components, targets, known_to_dagster(components), watcher)
-        verified = verification.run(chosen, repair=repair, may_extract=re_extract, advance=advance)
+        verified = Repair(components, targets, known_to_dagster(components), watcher).run(
+            chosen, repair=repair, may_extract=re_extract, advance=advance
+        )
     if as_json:
         print_json(_fields(verified))
     else:

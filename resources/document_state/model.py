@@ -6,7 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from resources.document_source.document_ids import parent_of, shown_key
-from resources.document_state.history import Change
+from resources.document_state.change import Change
 from resources.document_state.reasons import Reason
 
 

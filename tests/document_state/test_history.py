@@ -5,7 +5,8 @@ from datetime import UTC
 import msgspec
 
 from resources.document_state import removals, transitions
-from resources.document_state.history import REMEMBERED, Part
+from resources.document_state.change import Part
+from resources.document_state.history import REMEMBERED
 from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
 from tests.document_state.documents import NOW, POLICY, SECOND, built, claimed, extracted, failed_link, ingested, new

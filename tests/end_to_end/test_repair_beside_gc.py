@@ -9,7 +9,7 @@ import pytest
 from ingest_assets.components import Components
 from ingest_assets.settings import load_settings
 from ingest_assets.upkeep.collecting import Collected, collect
-from ingest_assets.upkeep.verify.verification import Verification
+from ingest_assets.upkeep.verify.repair import Repair
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_state.document_state_store import RecordDocumentStateStore
@@ -58,7 +58,7 @@ def test_what_a_repair_found_is_not_collected(project: Project, monkeypatch: pyt
     artifacts = CollectedMeanwhile(project)
     components = Components(load_settings({"INGEST_CONFIG": str(project.root / "ingest.toml")}), None, artifacts)
     targets = asyncio.run(components.targets())
-    verified = Verification(components, targets, None).run(None, repair=True)
+    verified = Repair(components, targets, None).run(None, repair=True)
     assert (len(verified.found) > 0, verified.remaining, verified.problems) == (True, [], {})
     assert [done.n_workers for done in artifacts.collected] == [1]
     assert asyncio.run(artifacts.collect()) == Collected(n_artifacts=0, n_kept=3)
