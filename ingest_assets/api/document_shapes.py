@@ -255,7 +255,7 @@ def _phase(phase: PhaseState) -> PhaseShape:
         error=phase.error,
         what_to_do=phase.reason.what_to_do if phase.reason else "",
         attempts=phase.attempts,
-        next_attempt_at=phase.next_attempt_at,
+        next_attempt_at=phase.waits_until,
     )
 
 

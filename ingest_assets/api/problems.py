@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from ingest_assets.api.read_model.replica import NotBuiltError
 from ingest_assets.components import UnknownNameError
@@ -85,7 +86,7 @@ def unreadable(what: str) -> Problem:
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Have every error of the application answered as a problem."""
+    """Have every error that is known answered as a problem; any other is the gate's to answer (`fault`)."""
     for kind, problem_of in _PROBLEMS.items():
         app.add_exception_handler(kind, _handler(problem_of))
     app.add_exception_handler(NotModified, _not_modified)
@@ -138,7 +139,9 @@ def _store(error: StoreError) -> Problem:
     return unavailable(what) if isinstance(error, StoreUnavailableError) else unreadable(what)
 
 
-def _fault(_: Exception) -> Problem:
+def fault(scope: Scope, error: Exception) -> Problem:
+    """A fault of this program; where it came from is logged."""
+    _tell(Request(scope), error)
     return Problem(500, "fault", "A fault of this program.", "Please report it with the line that the server logged.")
 
 
@@ -153,7 +156,6 @@ _PROBLEMS: dict[type[Exception], Callable[[Any], Problem]] = {
     StoreError: _store,
     ArtifactStoreError: lambda _: unavailable("The artifact store"),
     NotBuiltError: lambda _: unavailable("The read model is still being built; it"),
-    Exception: _fault,
 }
 
 

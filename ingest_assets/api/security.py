@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ingest_assets.api.problems import Problem
+from ingest_assets.api.problems import Problem, fault
 from ingest_assets.api.rate_limit import RateLimit
 from ingest_assets.api.tokens import Caller, Tokens
 
@@ -78,6 +78,12 @@ class Gate:
             refused = problem.response()
         try:
             await (refused or self._app)(scope, receive, answer.send)
+        except Exception as error:
+            # Here every answer gets its headers. The framework would answer around the gate, and hand the words of the
+            # error, which may name files or keys, to the server's log.
+            if answer.status:
+                raise
+            await fault(scope, error).response()(scope, receive, answer.send)
         finally:
             _log(scope, answer.status, time.monotonic() - begun)
 

@@ -324,8 +324,8 @@ def _phase(phase: PhaseState) -> str:
     text = phase.status.value
     if phase.reason is not None:
         text += f": {phase.reason}. {phase.error} {phase.reason.what_to_do}"
-    if phase.attempts:
-        again = phase.next_attempt_at
+    if phase.attempts and phase.reason is not None:
+        again = phase.waits_until
         when = f"next {again.isoformat(timespec='seconds')}" if again else "not tried again by itself"
         text += f" (attempts: {phase.attempts}, {when})"
     return text

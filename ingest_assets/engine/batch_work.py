@@ -270,7 +270,8 @@ class BatchWork:
         link = doc.links[slug]
         at_configuration = not (link.on_request and self._extraction.is_outdated(doc))
         if link.parts == stage.parts_of(doc) and at_configuration:
-            return link_states.mark_ingested(doc, slug, link.parts, self._worker.run_id, now)
+            current = link_states.mark_ingested(doc, slug, link.parts, self._worker.run_id, now)
+            return msgspec.structs.replace(current, last_push_at=link.last_push_at)
         if link.state is LinkState.INGESTED or self._selection.named:
             return msgspec.structs.replace(link, last_run_id=self._worker.run_id)
         return None

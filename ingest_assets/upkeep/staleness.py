@@ -241,6 +241,6 @@ def _differences(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> tupl
 
 def _reason(phase: PhaseState) -> str:
     said = f"{phase.reason}: {phase.error}" if phase.error else str(phase.reason)
-    if phase.next_attempt_at is not None:
-        return f"{said} Tried again at {phase.next_attempt_at.isoformat(timespec='seconds')}."
+    if phase.waits_until is not None:
+        return f"{said} Tried again at {phase.waits_until.isoformat(timespec='seconds')}."
     return said

@@ -91,6 +91,11 @@ class PhaseState(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: dict[str, str] = {}
     run_id: str = ""
 
+    @property
+    def waits_until(self) -> datetime | None:
+        """When it is tried again, if it failed or is held back: one owed anew may still carry an older pause."""
+        return self.next_attempt_at if self.reason is not None else None
+
 
 class Claim(msgspec.Struct, frozen=True):
     """Who works on the document. `token` grows with every claim and fences writes of earlier ones."""

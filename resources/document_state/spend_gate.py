@@ -12,6 +12,7 @@ from datetime import datetime
 
 from resources.artifact_store.paid_results.call_log import CallLog
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
+from resources.artifact_store.paid_results.usage import Usage
 from resources.document_state.spend_book import Ceilings, Refusal, Reservation, SpendTotals, added_up
 from resources.document_state.spend_ledger import SpendLedger
 
@@ -74,6 +75,7 @@ def spent_of(log: CallLog) -> dict[str, SpendTotals]:
         if usage is None:
             totals = SpendTotals(1, micro_usd=call.worst_micro_usd, assumed_micro_usd=call.worst_micro_usd)
         else:
-            totals = SpendTotals(1, usage.input_tokens, usage.output_tokens, usage.micro_usd)
+            # One that was refused for certain was never made.
+            totals = SpendTotals(int(usage != Usage()), usage.input_tokens, usage.output_tokens, usage.micro_usd)
         spent = added_up(spent, {call.model: totals})
     return spent

@@ -317,11 +317,10 @@ def due_at(doc: DocStatus) -> datetime | None:
     if doc.presence is not Presence.PRESENT:
         return doc.build.next_attempt_at or doc.updated_at - CLOCK_DOUBT
     for phase in (doc.extraction, doc.build):
-        # A build that is owed again may still carry the pause of one that failed.
-        if phase.status is Status.PENDING and phase.reason is None:
-            return phase.changed_at - CLOCK_DOUBT
-        if phase.status in (Status.PENDING, Status.FAILED):
-            return phase.next_attempt_at  # held back, or failed
+        if phase.status is Status.PENDING:
+            return phase.waits_until or phase.changed_at - CLOCK_DOUBT
+        if phase.status is Status.FAILED:
+            return phase.waits_until
     return None
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.routing import iter_route_contexts
+from starlette.testclient import TestClient
 
 from ingest_assets.api.app import build_app
 from ingest_assets.api.rate_limit import RateLimit
-from ingest_assets.api.security import OPEN, Rules
+from ingest_assets.api.security import OPEN, Gate, Rules
 from ingest_assets.api.tokens import Scope, Tokens
 from ingest_assets.settings import Settings
 from tests.api.conftest import TWO_STORES
@@ -256,3 +257,18 @@ def test_scopes_include_those_below() -> None:
 
     assert Caller.with_scopes("u", "o", [Scope.WRITE]).scopes == {Scope.READ, Scope.WRITE}
     assert Caller.with_scopes("u", "o", [Scope.ADMIN]).reading_only().scopes == {Scope.READ}
+
+
+def test_a_fault_is_answered_like_everything_else(caplog: pytest.LogCaptureFixture) -> None:
+    """A fault of ours tells nothing of itself, in its answer, which has every header, or in the server's log."""
+
+    async def broken(*_: object) -> None:
+        raise RuntimeError("/home/somebody/their-key")
+
+    answer = TestClient(Gate(broken, Rules(Tokens([]), frozenset({"testserver"}), 10, 10))).get("/healthz")
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "content-security-policy" in answer.headers
+    assert "RuntimeError at " in caplog.text
+    assert "their-key" not in caplog.text + answer.text
