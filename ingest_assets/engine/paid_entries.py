@@ -66,9 +66,8 @@ class PaidEntries(EntryFinder):
         """Take what is journaled, and note which documents use it."""
         found = await self._journal.find(paid.keys)
         paid.take({key: _decoded(result.body) for key, result in found.items()})
-        for document_id, keys in paid.known_keys().items():
-            if keys:
-                await self._journal.adopt(document_id, keys)
+        known = paid.known_keys().items()
+        await asyncio.gather(*(self._journal.adopt(document_id, keys) for document_id, keys in known if keys))
 
     async def _ask(self, paid: PaidBatch) -> None:
         """Make the batch's calls, if they are admitted."""
