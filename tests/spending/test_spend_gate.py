@@ -78,12 +78,15 @@ class TestWorker:
         assert await ledger.left("j", CEILINGS, NOW) == 1_000
 
     async def test_call_whose_bill_is_unknown_counts_at_its_worst(self, gate, ledger, journal):
-        """A reply that was lost may have been billed: its worst case is spent, and told as assumed."""
+        """A reply that was lost may have been billed: its worst case is spent, and told as assumed.
+
+        A call that was refused was not billed and is no call in the ledger.
+        """
         await gate.admit(reservation("r1", 500), CEILINGS, NOW)
         await journal.begin("r1", [call("lost", 100), call("refused", 100)])
         await journal.failed("r1", "refused", Usage())
         await gate.settle("r1")
-        assert await totals(ledger) == SpendTotals(2, 0, 0, 100, 100, 500)
+        assert await totals(ledger) == SpendTotals(1, 0, 0, 100, 100, 500)
 
 
 class TestSweep:
