@@ -3,6 +3,7 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
@@ -13,12 +14,18 @@ from resources.document_state.reasons import Reason
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+COMMANDS = (ROOT / "docs" / "commands.md").read_text()
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_readme_shows_every_key_with_its_default() -> None:
-    """The configuration in the README is complete, and each value in it is the default; what is unset has none."""
-    shown = tomllib.loads(re.search(r"```toml\n(.*?)```", README, re.DOTALL)[1])
+def _toml_of(page: str) -> dict[str, Any]:
+    return tomllib.loads(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1])
+
+
+def test_every_key_is_shown_with_its_default() -> None:
+    """The page on configuration is complete, and each value in it is the default; what is unset has none."""
+    shown = _toml_of(CONFIGURATION)
     defaults = Settings().model_dump(mode="json", exclude_none=True)
     assert shown.pop("sources") == [
         SourceSettings(name="samples", uri="samples").model_dump(mode="json", exclude={"org_id"})
@@ -26,6 +33,21 @@ def test_the_readme_shows_every_key_with_its_default() -> None:
     assert shown.pop("stores") == [StoreSettings(slug="default").model_dump(mode="json")]
     del defaults["sources"], defaults["stores"]
     assert shown == defaults
+
+
+def test_the_example_of_the_readme_is_a_configuration() -> None:
+    """Whoever copies the README's example gets no error, and what it says."""
+    settings = Settings.model_validate(_toml_of(README))
+    assert [store.kind for store in settings.stores] == ["duckdb", "pgvector"]
+    assert settings.spend.per_day_usd == 20
+
+
+def test_every_command_is_explained() -> None:
+    """Each command that `ingest --help` shows, and each below it, stands in a table of the page on commands."""
+    for name, command in get_command(app).commands.items():
+        below = getattr(command, "commands", None)
+        for words in [f"{name} {each}" for each in below] if below else [name]:
+            assert command.hidden or re.search(rf"^\| .*`ingest {words}\b", COMMANDS, re.MULTILINE), words
 
 
 def test_the_configuration_that_is_shipped_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
