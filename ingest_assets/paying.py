@@ -3,6 +3,9 @@
 from ingest_assets.components import Components
 from ingest_assets.engine.entry_finding import EntryFinder, FreeEntries
 from ingest_assets.engine.progress import Progress
+from resources.document_state.ingest_jobs import JobStage
+from resources.document_state.patience import Patience
+from resources.document_state.workers import WorkerWatch
 
 
 def open_entry_finder(components: Components, worker_id: str, job_id: str, progress: Progress) -> EntryFinder:
@@ -23,9 +26,22 @@ def open_entry_finder(components: Components, worker_id: str, job_id: str, progr
     from resources.extractor.llm.llm_extractor import LlmExtractor
 
     assert isinstance(extractor, LlmExtractor)
-    gate, journal, ceilings = components.spend_gate, components.journal, components.settings.ceilings
+    gate, journal, settings = components.spend_gate, components.journal, components.settings
+    watch = WorkerWatch(components.backend, settings.lease)
+
+    async def sweep() -> None:
+        # Whoever is found dead here is settled in all else by the sweep of `runs.recovery`.
+        await watch.bury()
+        await gate.sweep(watch.living_ids)
+
+    patience = Patience(
+        settings.spend.wait_seconds,
+        sweep,
+        settings.runs.lease_seconds / 3,
+        lambda: progress.enters(JobStage.WAITING),
+    )
 
     def new_purse() -> Purse:
-        return Purse(gate, journal, ceilings, job_id, worker_id, extractor.model)
+        return Purse(gate, journal, settings.ceilings, patience, job_id, worker_id, extractor.model)
 
     return PaidEntries(extractor, journal, new_purse, progress)

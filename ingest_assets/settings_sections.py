@@ -130,6 +130,9 @@ class SpendSettings(Section):
 
     per_job_usd: Decimal | None = Field(None, ge=0, allow_inf_nan=False)
     per_day_usd: Decimal | None = Field(None, ge=0, allow_inf_nan=False, description="days are those of UTC")
+    wait_seconds: float = Field(
+        600, ge=0, le=86_400, description="how long a batch waits for money that others have reserved; 0: not at all"
+    )
 
 
 class RunSettings(Section):

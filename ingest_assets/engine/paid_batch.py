@@ -109,4 +109,5 @@ class PaidBatch:
 
     def failure_of(self, chunked: Chunked) -> ExtractionError | None:
         """Why an answer the document needs did not come."""
-        return next((self._failures[key] for key in self._keys_of[chunked.document_id] if key in self._failures), None)
+        missing = [key for key in self._keys_of[chunked.document_id] if key not in self._answers]
+        return next((self._failures[key] for key in missing if key in self._failures), None)

@@ -70,29 +70,45 @@ class PaidEntries(EntryFinder):
         await asyncio.gather(*(self._journal.adopt(document_id, keys) for document_id, keys in known if keys))
 
     async def _ask(self, paid: PaidBatch) -> None:
-        """Make the batch's calls, if they are admitted."""
+        """Make the batch's calls, if they are admitted.
+
+        A repetition for which others left no room is asked for once more when all that was reserved is settled: only
+        who holds nothing may wait.
+        """
+        if unpaid := await self._ask_for(paid, paid.lanes()):
+            await self._ask_for(paid, unpaid)
+
+    async def _ask_for(self, paid: PaidBatch, lanes: Sequence[Sequence[Call]]) -> list[Sequence[Call]]:
+        """Reserve for calls and make them; those that a ceiling has stopped, as lanes."""
         purse = self._new_purse()
-        micro_usd = sum(self._extractor.micro_usd(call.worst_case) for call in paid.calls)
+        calls = [call for lane in lanes for call in lane]
+        micro_usd = sum(self._extractor.micro_usd(call.worst_case) for call in calls)
         refusal = await purse.fill(micro_usd)
         await self._progress.estimated(micro_usd, refusal.message if refusal else "")
         if refusal is not None:
-            for call in paid.calls:
+            for call in calls:
                 paid.fail(call, ExtractionError(Reason.SPEND_CEILING, refusal.message))
-            return
+            return []
         self._progress.enters(JobStage.EXTRACTING)
         try:
             # A call that fails does not cancel the others: they are under way, and may have been paid for.
-            ends = await asyncio.gather(
-                *(self._make(paid, purse, lane) for lane in paid.lanes()), return_exceptions=True
-            )
+            ends = await asyncio.gather(*(self._make(paid, purse, lane) for lane in lanes), return_exceptions=True)
         finally:
             await purse.empty()
+        unpaid = []
         for end in ends:
-            if end is not None:
+            if isinstance(end, BaseException):
                 raise end
+            if end:
+                unpaid.append(end)
+        return unpaid
 
-    async def _make(self, paid: PaidBatch, purse: Purse, lane: Sequence[Call]) -> None:
-        """Make calls one after the other; after one that fails, the next ones are not made."""
+    async def _make(self, paid: PaidBatch, purse: Purse, lane: Sequence[Call]) -> Sequence[Call]:
+        """Make calls one after the other; after one that fails, the next ones are not made.
+
+        Returns:
+            The calls that a ceiling has stopped.
+        """
         for n_made, call in enumerate(lane, 1):
             left = lane[n_made:]
             try:
@@ -100,12 +116,13 @@ class PaidEntries(EntryFinder):
             except ExtractionError as error:
                 for unanswered in (call, *left):
                     paid.fail(unanswered, error)
-                return
+                return (call, *left) if error.reason is Reason.SPEND_CEILING else ()
             paid.take(answer.by_chunk)
             if left and not await self._tell(paid, paid.payer_of(call)):
                 for unmade in left:
                     paid.fail(unmade, ExtractionError(Reason.INTERNAL_ERROR, "It is in another worker's hands."))
-                return
+                return ()
+        return ()
 
     async def _tell(self, paid: PaidBatch, chunked: Chunked) -> bool:
         """Tell a document that is to be told what its first chunks brought; whether to go on."""

@@ -103,7 +103,7 @@ async def _progress(services: Services, job: IngestJob) -> Live:
     values: dict[str, Any] = {
         "job": job,
         "n_done": job.n_succeeded + job.n_failed + job.n_skipped,
-        "stages": list(JobStage),
+        "stages": _stages(job),
         "n_stages_done": _n_stages_done(job),
         "is_blocked": job.status is JobStatus.BLOCKED,
         "spent": _total(await services.components.ledger.of_job(job.job_id)),
@@ -143,9 +143,14 @@ async def _page_of_results(
         cursor = last
 
 
+def _stages(job: IngestJob) -> list[JobStage]:
+    """The stages of a job; few ever have to wait."""
+    return [stage for stage in JobStage if stage is not JobStage.WAITING or job.stage is stage]
+
+
 def _n_stages_done(job: IngestJob) -> int:
     """How many stages a job has behind it: all when it is over, unless it was held back at one."""
-    stages = list(JobStage)
+    stages = _stages(job)
     if job.status is JobStatus.BLOCKED:
         return stages.index(JobStage.ESTIMATING)
     if job.is_terminal:

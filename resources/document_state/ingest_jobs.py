@@ -30,6 +30,7 @@ class JobStage(StrEnum):
     PARSING = "parsing"  # bytes become chunks
     FILTERING = "filtering"  # what needs no call is left out
     ESTIMATING = "estimating"  # what the calls may cost
+    WAITING = "waiting"  # for money that other batches have reserved
     EXTRACTING = "extracting"  # the model is asked
     PERSISTING = "persisting"  # artifacts, records and stores are written
 

@@ -78,13 +78,22 @@ class OpenReservation(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why nothing was reserved. Money in millionths of a dollar; `ceiling` is the setting's name."""
+    """Why nothing was reserved. Money in millionths of a dollar; `ceiling` is the setting's name.
+
+    `waited_seconds`: for how long in vain others were waited for, who had reserved what would have been enough.
+    """
 
     ceiling: str
     estimate_micro_usd: int
     ceiling_micro_usd: int
     spent_micro_usd: int
     reserved_micro_usd: int
+    waited_seconds: float = 0.0
+
+    @property
+    def is_final(self) -> bool:
+        """Whether what is spent leaves too little, so that waiting for those who have reserved the rest is no use."""
+        return self.spent_micro_usd + self.estimate_micro_usd > self.ceiling_micro_usd
 
     @property
     def left_micro_usd(self) -> int:
@@ -92,14 +101,22 @@ class Refusal(msgspec.Struct, frozen=True):
         return max(0, self.ceiling_micro_usd - self.spent_micro_usd - self.reserved_micro_usd)
 
     @property
-    def message(self) -> str:
-        """What happened and what to do."""
+    def standing(self) -> str:
+        """How much was asked for and how much there is."""
         return (
             f"The batch may cost {in_dollars(self.estimate_micro_usd)}, and of {self.ceiling} = "
             f"{in_dollars(self.ceiling_micro_usd)} is left {in_dollars(self.left_micro_usd)}: "
             f"{in_dollars(self.spent_micro_usd)} is spent, and {in_dollars(self.reserved_micro_usd)} is reserved by "
-            "batches under way. Nothing of it was extracted. Raise the ceiling in ingest.toml, or wait."
+            "batches under way."
         )
+
+    @property
+    def message(self) -> str:
+        """What happened and what to do."""
+        waited = (
+            f" They were waited for {self.waited_seconds:.0f} s (spend.wait_seconds)." if self.waited_seconds else ""
+        )
+        return f"{self.standing}{waited} Nothing of it was extracted. Raise the ceiling in ingest.toml, or wait."
 
 
 class _Limit(NamedTuple):
@@ -109,6 +126,11 @@ class _Limit(NamedTuple):
     ceiling: int
     spent: int
     held: int
+
+    @property
+    def left(self) -> int:
+        """What may be reserved at most now."""
+        return max(0, self.ceiling - self.spent - self.held)
 
 
 class SpendBook(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -138,10 +160,13 @@ class SpendBook(msgspec.Struct, frozen=True, omit_defaults=True):
         if wanted.reservation_id in self.open:
             return self
         today = max(self.day, day)
-        for limit in self._limits(wanted.job_id, ceilings, today):
-            refusal = Refusal(limit.name, wanted.micro_usd, limit.ceiling, limit.spent, limit.held)
-            if refusal.left_micro_usd < wanted.micro_usd:
-                return refusal
+        refusals = [
+            Refusal(limit.name, wanted.micro_usd, limit.ceiling, limit.spent, limit.held)
+            for limit in self._limits(wanted.job_id, ceilings, today)
+            if limit.left < wanted.micro_usd
+        ]
+        if refusals:
+            return next((refusal for refusal in refusals if refusal.is_final), refusals[0])
         return msgspec.structs.replace(
             self, day=today, open={**self.open, wanted.reservation_id: OpenReservation(wanted, today)}
         )
@@ -149,7 +174,7 @@ class SpendBook(msgspec.Struct, frozen=True, omit_defaults=True):
     def left(self, job_id: str, ceilings: Ceilings, day: str) -> int | None:
         """What a job may still reserve; None: no ceiling holds it."""
         limits = self._limits(job_id, ceilings, max(self.day, day))
-        return min((max(0, limit.ceiling - limit.spent - limit.held) for limit in limits), default=None)
+        return min((limit.left for limit in limits), default=None)
 
     def settled(self, reservation_id: str, spent: ByModel) -> "SpendBook":
         """With what a reservation cost; settling again changes nothing."""

@@ -13,6 +13,7 @@ from datetime import datetime
 from resources.artifact_store.paid_results.call_log import CallLog
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.artifact_store.paid_results.usage import Usage
+from resources.document_state.patience import Patience
 from resources.document_state.spend_book import Ceilings, Refusal, Reservation, SpendTotals, added_up
 from resources.document_state.spend_ledger import SpendLedger
 
@@ -26,8 +27,24 @@ class SpendGate:
 
     async def admit(self, wanted: Reservation, ceilings: Ceilings, now: datetime) -> Refusal | None:
         """Reserve a batch's worst case; None: its calls may begin. A refused batch leaves nothing behind."""
+        return await self._admit(wanted, lambda: self._ledger.reserve(wanted, ceilings, now))
+
+    async def admit_in_time(
+        self, wanted: Reservation, ceilings: Ceilings, clock: Callable[[], datetime], patience: Patience
+    ) -> Refusal | None:
+        """The same, but where only what others have reserved stands in the way, wait for them to be settled.
+
+        Whoever calls this must hold no reservation: another one may be waiting for it.
+        """
+
+        async def attempt() -> Refusal | None:
+            return await self._ledger.reserve(wanted, ceilings, clock())
+
+        return await self._admit(wanted, lambda: patience.outlast(attempt))
+
+    async def _admit(self, wanted: Reservation, reserve: Callable[[], Awaitable[Refusal | None]]) -> Refusal | None:
         await self._journal.open_log(CallLog(wanted.reservation_id, wanted.worker_id, wanted.micro_usd))
-        refusal = await self._ledger.reserve(wanted, ceilings, now)
+        refusal = await reserve()
         if refusal is not None:
             await self._discard(wanted.reservation_id)
         return refusal

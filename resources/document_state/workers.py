@@ -194,6 +194,10 @@ class WorkerWatch:
         """Workers that are not declared dead."""
         return [record for record in await self.all() if not record.dead]
 
+    async def living_ids(self) -> list[str]:
+        """The ids of workers that are not declared dead."""
+        return [record.worker_id for record in await self.living()]
+
     async def bury(self) -> list[WorkerRecord]:
         """Declare dead whoever is, and give all that are dead and not yet settled."""
         dead, seen = [], {}

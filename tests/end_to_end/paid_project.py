@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.end_to_end.project import Project
+from tests.servers.clients import s3_client
 from tests.servers.fixtures import ENVIRONMENT
 from tests.servers.model_server import ModelServer
 from tests.servers.scripted_model import PAID
@@ -25,6 +28,19 @@ def paid_project(root: Path, model: ModelServer, n_documents: int) -> Project:
     for number in range(n_documents):
         project.write(f"{number}.md", f"Grace Hopper wrote compiler number {number}. Ada Lovelace wrote notes.\n")
     return project
+
+
+def on_servers(request: pytest.FixtureRequest, bucket_name: str, state: str) -> str:
+    """Settings for a state in "s3", "dynamodb" or, beside the project, "sqlite", and artifacts and journal in S3."""
+    s3 = request.getfixturevalue("seaweedfs").url
+    s3_client(s3).create_bucket(Bucket=bucket_name)
+    where = ""
+    if state == "s3":
+        where = f"s3://{bucket_name}/state?endpoint_url={s3}"
+    if state == "dynamodb":
+        table = f"t{bucket_name.removeprefix('bucket-')}"
+        where = f"dynamodb://{table}?endpoint_url={request.getfixturevalue('dynamodb_local')}"
+    return f'document_state_store = "{where}"\nartifact_store = "s3://{bucket_name}/artifacts?endpoint_url={s3}"\n'
 
 
 def bill(model: ModelServer) -> int:

@@ -22,6 +22,7 @@ class Project:
         self.docs = root / "docs"
         self.docs.mkdir(parents=True, exist_ok=True)
         self.environment: dict[str, str] = {}
+        self.patience_seconds = 120.0
         self.configure(config or '[[sources]]\nname = "docs"\nuri = "docs"\n')
 
     def configure(self, config: str) -> None:
@@ -55,7 +56,7 @@ class Project:
             env=self._environment() | {"PYTHONPATH": str(SAMPLES.parent)},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=self.patience_seconds,
             check=False,
         )
         assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
@@ -69,7 +70,7 @@ class Project:
             env=self._environment(),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=self.patience_seconds,
             check=False,
         )
 

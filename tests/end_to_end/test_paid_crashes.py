@@ -7,9 +7,8 @@ import duckdb
 import pytest
 
 from tests.end_to_end.dying import Point
-from tests.end_to_end.paid_project import bill, config, paid_project, spent
+from tests.end_to_end.paid_project import bill, config, on_servers, paid_project, spent
 from tests.end_to_end.project import Project
-from tests.servers.clients import s3_client
 from tests.servers.model_server import ModelServer
 from tests.servers.sampling import sampled
 
@@ -107,7 +106,7 @@ def test_on_one_machine(
 
 
 @pytest.mark.servers
-@pytest.mark.parametrize(("state", "name"), sampled(["s3", "dynamodb"], list(POINTS)))
+@pytest.mark.parametrize(("state", "name"), sampled(["s3", "dynamodb", "sqlite"], list(POINTS)))
 def test_on_servers(
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -117,15 +116,9 @@ def test_on_servers(
     name: str,
     expected: Counter[tuple[str, ...]],
 ) -> None:
-    """The same with the journal in S3 and the state in S3 or DynamoDB."""
-    s3 = request.getfixturevalue("seaweedfs").url
-    s3_client(s3).create_bucket(Bucket=bucket_name)
-    where = f"s3://{bucket_name}/state?endpoint_url={s3}"
-    if state == "dynamodb":
-        table = f"t{bucket_name.removeprefix('bucket-')}"
-        where = f"dynamodb://{table}?endpoint_url={request.getfixturevalue('dynamodb_local')}"
+    """The same with the journal in S3 and the state in S3, in DynamoDB or in SQLite."""
     project = paid_project(tmp_path, model, N)
-    more = f'document_state_store = "{where}"\nartifact_store = "s3://{bucket_name}/artifacts?endpoint_url={s3}"\n'
+    more = on_servers(request, bucket_name, state)
     project.configure(config(more=f"{more}[llm]\nconcurrency = 1\n[runs]\ngroup = 2"))
     assert project.run("state", "create").returncode == 0
     check_crash(project, model, name, crash_at(name, "s3"), expected)

@@ -23,6 +23,7 @@ from resources.extractor.llm.llm_extractor import LlmExtractor
 from resources.extractor.llm.options import LlmOptions
 from resources.records.uri import open_backend
 from tests.engine.workshop import CONFIG_PARTS, CountingPool, RecordedReports, Workshop
+from tests.spending.spending import NO_PATIENCE
 
 MODEL = "openai:gpt-4o-mini"
 TURNS_OF_A_CALL = 4
@@ -79,7 +80,7 @@ class PaidWorkshop(Workshop):
         """See Workshop."""
 
         def new_purse() -> Purse:
-            return Purse(self.gate, self.journal, Ceilings(), "job", worker.worker_id, self.llm.model)
+            return Purse(self.gate, self.journal, Ceilings(), NO_PATIENCE, "job", worker.worker_id, self.llm.model)
 
         return PaidEntries(self.llm, self.journal, new_purse, reporter)
 

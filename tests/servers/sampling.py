@@ -8,6 +8,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+def full_size(*, small: T, full: T) -> T:
+    """A small case; with EVERY_CASE set, the full one."""
+    return full if os.environ.get("EVERY_CASE") else small
+
+
 def sampled(kinds: Sequence[str], cases: Sequence[T]) -> list[tuple[str, T]]:
     """Every second case, the kinds of server in turn; with EVERY_CASE set, each case on each kind."""
     if os.environ.get("EVERY_CASE"):

@@ -2,10 +2,18 @@
 
 from datetime import UTC, datetime
 
+from resources.document_state.patience import Patience
 from resources.document_state.spend_book import Reservation, SpendTotals
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 DAY = "2026-01-31"
+
+
+async def _never() -> None:
+    raise AssertionError("Nobody waits.")
+
+
+NO_PATIENCE = Patience(0, _never, 1, lambda: None)
 
 
 def reservation(

@@ -5,16 +5,18 @@ import os
 import random
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from resources.artifact_store.paid_results.call_log import Call
 from resources.artifact_store.paid_results.open_journal import open_journal
 from resources.artifact_store.paid_results.paid_result import Answer
 from resources.artifact_store.paid_results.usage import Usage
+from resources.document_state.patience import Patience
 from resources.document_state.spend_book import Ceilings, Reservation
 from resources.document_state.spend_gate import SpendGate
 from resources.document_state.spend_ledger import SpendLedger
-from resources.document_state.workers import Worker
+from resources.document_state.workers import LEASE, Worker, WorkerWatch
 from resources.records.uri import open_backend
 from tests.spending.spending import NOW
 
@@ -22,8 +24,11 @@ JOBS_OF_EACH = 6
 CALLS_OF_A_JOB = 2
 WORST_OF_A_CALL = 25
 WORST_OF_A_JOB = CALLS_OF_A_JOB * WORST_OF_A_CALL
-AFFORDABLE = 20
-CEILINGS = Ceilings(WORST_OF_A_JOB, AFFORDABLE * WORST_OF_A_JOB)
+CEILINGS = Ceilings(WORST_OF_A_JOB, 20 * WORST_OF_A_JOB)
+# What each call costs where all cost the same, and how many jobs can be paid then: the last one needs its worst case.
+FIXED_COST = 22
+AFFORDABLE = 22
+_WAIT_SECONDS = 100.0
 _STEPS_OF_A_JOB = 3 + 3 * CALLS_OF_A_JOB
 
 
@@ -47,7 +52,7 @@ def buy(uri: str, together, artifacts: str, provider: Path, seed: int, *, exact:
         artifacts: where the journal is.
         provider: see `bill`.
         seed: of the prices, and of the moment of death.
-        exact: calls cost their worst case; else up to it.
+        exact: each call costs the same, and jobs wait for what others have reserved; else up to its worst case.
         mortal: dies by kill -9 at one of its steps, or, by chance, not.
     """
     chance = random.Random(seed)
@@ -57,17 +62,23 @@ def buy(uri: str, together, artifacts: str, provider: Path, seed: int, *, exact:
     async def go() -> None:
         backend, journal = open_backend(uri, Path("/")), open_journal(artifacts, Path("/"))
         gate = SpendGate(SpendLedger(backend), journal)
-        worker = await Worker.register(backend, "run", NOW)
+        worker, watch = await Worker.register(backend, "run", NOW), WorkerWatch(backend)
+        patience = Patience(_WAIT_SECONDS, partial(gate.sweep, watch.living_ids), LEASE.total_seconds(), lambda: None)
         together.wait()
         for number in range(JOBS_OF_EACH):
             name = f"{seed}-{number}"
             _live_or_die(steps, deadly)
-            if await gate.admit(Reservation(name, f"job-{name}", worker.worker_id, "m", WORST_OF_A_JOB), CEILINGS, NOW):
+            wanted = Reservation(name, f"job-{name}", worker.worker_id, "m", WORST_OF_A_JOB)
+            if exact:
+                refusal = await gate.admit_in_time(wanted, CEILINGS, lambda: NOW, patience)
+            else:
+                refusal = await gate.admit(wanted, CEILINGS, NOW)
+            if refusal is not None:
                 continue
             _live_or_die(steps, deadly)
             for sequel in range(CALLS_OF_A_JOB):
                 call = Call(f"{name}-{sequel}", "org", "m", WORST_OF_A_CALL)
-                cost = WORST_OF_A_CALL if exact else chance.randrange(WORST_OF_A_CALL + 1)
+                cost = FIXED_COST if exact else chance.randrange(WORST_OF_A_CALL + 1)
                 await journal.begin(name, [call])
                 _live_or_die(steps, deadly)
                 bill(provider, call, cost)

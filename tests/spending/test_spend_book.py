@@ -39,9 +39,11 @@ class Schedules(RuleBasedStateMachine):
         else:
             book = self.book
         self.number += 1
-        after = book.reserved(Reservation(f"r{self.number}", job, "w", "m", money), CEILINGS, f"2026-01-0{day}")
+        wanted = Reservation(f"r{self.number}", job, "w", "m", money)
+        after = book.reserved(wanted, CEILINGS, f"2026-01-0{day}")
         if isinstance(after, Refusal):
             assert after.left_micro_usd < money
+            assert after.is_final == isinstance(released(book).reserved(wanted, CEILINGS, f"2026-01-0{day}"), Refusal)
         else:
             assert after.left(job, CEILINGS, after.day) is not None
             self.book = after
@@ -98,6 +100,13 @@ class Schedules(RuleBasedStateMachine):
         """What a job spent, as the report says."""
         found = self.book.jobs.get(job) or self.moved_jobs.get(job)
         return found.models if found else {}
+
+
+def released(book):
+    """A book of which everything that was reserved has been settled, and had cost nothing."""
+    for reservation_id in book.open:
+        book = book.settled(reservation_id, {})
+    return book
 
 
 TestSchedules = Schedules.TestCase
