@@ -36,7 +36,10 @@ def clean(text: str, removed: Counter[str]) -> str:
     if is_clean(text):
         return text
     text = _BREAKS.sub("\n", text)
-    text = _HYPHEN_BREAK.sub("", text)
+    if "\x02" in text:
+        text = _HYPHEN_BREAK.sub("", text)
+        if is_clean(text):  # often it was all that a PDF had
+            return text
     text = _SURROGATE_PAIR.sub(_join_pair, text)
     for kind, pattern in _UNWANTED.items():
         shorter = pattern.sub("", text)

@@ -89,7 +89,8 @@ def read(sniffed: Sniffed, source: Source, text: Text) -> None:
 def _title(text: Text, filename: str) -> str:
     if text.headings:
         text.suggest_title(text.headings[0].title)
-    text.suggest_title(PurePosixPath(filename).stem)
+    if not text.title:
+        text.suggest_title(PurePosixPath(filename).stem)
     return text.title or "untitled"
 
 
