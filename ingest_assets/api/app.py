@@ -8,7 +8,8 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from ingest_assets.api import changes, documents, health, jobs, metrics, problems, reference, stores
+from ingest_assets.api import changes, documents, estimates, health, jobs, metrics, problems, reference, stores
+from ingest_assets.api.estimate_process import Estimator
 from ingest_assets.api.launching import Launcher
 from ingest_assets.api.read_model.open_index import opened_index
 from ingest_assets.api.security import Gate, Rules
@@ -34,7 +35,7 @@ def build_app(settings: Settings, rules: Rules) -> FastAPI:
         async with Components(settings) as components, opened_index(components.backend, settings.api) as index:
             await components.configured()  # opens what takes long to open before somebody waits for it
             launcher = Launcher(settings, components)
-            app.state.services = Services(settings, components, index, launcher)
+            app.state.services = Services(settings, components, index, launcher, Estimator(settings))
             watching = asyncio.create_task(launcher.watch())
             yield
             watching.cancel()
@@ -47,6 +48,7 @@ def build_app(settings: Settings, rules: Rules) -> FastAPI:
         changes.router,
         stores.router,
         jobs.router,
+        estimates.router,
         metrics.router,
         reference.router,
     ):

@@ -1,12 +1,9 @@
 """Has accepted jobs done: each by a process of its own that outlives the server, as the command line does them."""
 
 import asyncio
-import os
 import subprocess
-import sys
-from pathlib import Path
 
-from ingest_assets.api.tokens import TOKEN_VARIABLE
+from ingest_assets.api.own_process import command, environment, open_log
 from ingest_assets.components import Components
 from ingest_assets.settings import Settings
 from resources.document_state.document_state_store import utc_now
@@ -45,19 +42,12 @@ class Launcher:
                 await self._jobs.settle_orphans(utc_now())
 
     def _start(self, job_id: str) -> "subprocess.Popen[bytes]":
-        log = self._settings.data_path / "logs" / f"job-{job_id}.log"
-        log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+        with open_log(self._settings, f"job-{job_id}") as output:
             return subprocess.Popen(  # noqa: S603 - our own command
-                [sys.executable, "-P", "-m", "ingest_assets.cli", "run-job", job_id],
+                command("run-job", job_id),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **self._configuration()} | {TOKEN_VARIABLE: ""},
+                env=environment(self._settings),
                 start_new_session=True,
             )
-
-    def _configuration(self) -> dict[str, str]:
-        """The server's own, whatever the working directory is."""
-        found: Path | None = self._settings.config_file
-        return {"INGEST_CONFIG": str(found)} if found else {}

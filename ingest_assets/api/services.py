@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
 
+from ingest_assets.api.estimate_process import Estimator
 from ingest_assets.api.launching import Launcher
 from ingest_assets.api.problems import Problem
 from ingest_assets.api.read_model.document_index import DocumentIndex
@@ -26,6 +27,7 @@ class Services:
     components: Components
     index: DocumentIndex
     launcher: Launcher
+    estimator: Estimator
 
     @cached_property
     def store_names(self) -> dict[str, str]:

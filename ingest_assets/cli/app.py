@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import sys
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
@@ -260,6 +261,18 @@ def run_job(job_id: Annotated[str, typer.Argument(help="A job that was accepted.
     """Do a job that the HTTP API accepted; its server starts this, in a process and session of its own."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # who started the server may have had it ignored
     finish(lambda: work.carry_out(Components(load_settings()), job_id))
+
+
+@app.command(name="estimate-sample", hidden=True)
+def estimate_sample() -> None:
+    """Say what extracting the documents that stdin names would cost; the server of the page starts this."""
+
+    async def go(components: Components) -> int:
+        from ingest_assets.cli import planning
+
+        return await planning.reply_to_server(components, sys.stdin.buffer.read())
+
+    finish(_with_components(go))
 
 
 @app.command(name="dagster-home", hidden=True)

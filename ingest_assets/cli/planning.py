@@ -9,9 +9,11 @@ from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.costing import SpendEstimate, estimate_spending
 from ingest_assets.requests.forecast import Forecast, forecast, forecast_asked
+from ingest_assets.requests.sampling import EstimateReply, SampleWanted, estimate_sample
 from ingest_assets.upkeep.marking import Marked, mark
 from resources.document_state.spend_book import in_dollars
 from resources.document_state.take_up import Action, Mode
+from resources.extractor.extractor import ExtractorConfigError
 
 _SHOWN = 100
 
@@ -58,6 +60,17 @@ async def plan(
     else:
         _print(planned)
     return Exit.FAILED if planned.source_errors else Exit.DONE
+
+
+async def reply_to_server(components: Components, asked: bytes) -> int:
+    """See `ingest estimate-sample`: a SampleWanted in JSON, answered by an EstimateReply."""
+    wanted = msgspec.json.decode(asked, type=SampleWanted)
+    try:
+        reply = EstimateReply(await estimate_sample(components, wanted))
+    except ExtractorConfigError as error:
+        reply = EstimateReply(refusal=str(error))
+    print_json(reply)
+    return Exit.DONE
 
 
 def _print(planned: Forecast) -> None:

@@ -74,9 +74,11 @@ async def document_values(services: Services, doc: DocStatus, first: int, job_id
     artifact = await _artifact(services, doc)
     chunks = artifact.chunks if artifact is not None else ()
     configured = await services.components.configured()
+    estimate = estimate_of([doc], Asked(Kind.CHOSEN, (services.settings.default_store,)), configured)
     return {
         "doc": document_shape(doc, configured, services.store_names),
-        "estimate": estimate_of([doc], Asked(Kind.CHOSEN, (services.settings.default_store,)), configured),
+        "estimate": estimate,
+        "costs": bool(estimate.n_to_extract) and services.components.extractor.is_paid,
         "repeat_key": uuid.uuid4().hex,
         "made_with": doc.extraction.parts,
         "parser": doc.parser,

@@ -1,45 +1,35 @@
 """Having documents ingested again: first a person is shown what it takes, then the job begins."""
 
-import asyncio
 import uuid
-from collections.abc import Sequence
 from urllib.parse import parse_qs
 
-import msgspec
 from fastapi import APIRouter, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
-from ingest_assets.api.asking_for_work import accepted, chosen_for
+from ingest_assets.api.asking_for_work import accepted
 from ingest_assets.api.choosing import Filter
+from ingest_assets.api.estimating import what_it_takes
 from ingest_assets.api.job_shapes import WantedJob
 from ingest_assets.api.problems import Problem
-from ingest_assets.api.services import WRITES, Asking, Given, Services
+from ingest_assets.api.services import WRITES, Asking, Given
 from ingest_assets.page.forms import Form, Sent
 from ingest_assets.page.rendering import page
-from ingest_assets.requests.asking import Asked, Kind
-from ingest_assets.requests.forecast import estimate_of
-from ingest_assets.upkeep.staleness import Configured, standings
-from resources.document_state.model import DocStatus
 
 router = APIRouter(include_in_schema=False, dependencies=[WRITES])
-_NAMED = 20
-_AT_ONCE = 50
-_WITHOUT_MODEL = ("local", "none")
 
 
 @router.post("/reingest")
 async def estimated(services: Given, caller: Asking, sent: Sent) -> Response:
     """What the job would take that a form of the library asks for."""
     wanted = _wanted(sent)
-    chosen = await chosen_for(services, caller, wanted)
     values = {
         "wanted": wanted,
         "filter": sent.one("filter"),
         "which": sent.one("which"),
-        "takes": await _takes(services, wanted, chosen.document_ids),
-        "n_busy": chosen.n_busy,
-        "model": "" if services.settings.extractor in _WITHOUT_MODEL else services.settings.extractor,
+        "back": sent.one("back"),
+        "takes": await what_it_takes(services, caller, wanted),
+        "model": services.settings.extractor,
         "stores": [services.store_names.get(slug, slug) for slug in wanted.stores],
         "repeat_key": uuid.uuid4().hex,
     }
@@ -57,39 +47,6 @@ async def begun(services: Given, caller: Asking, sent: Sent) -> Response:
     if sent.one("back") == "document" and wanted.document_ids:
         return RedirectResponse(f"/documents/{wanted.document_ids[0]}?job={job.job_id}", 303)
     return RedirectResponse(f"/jobs/{job.job_id}", 303)
-
-
-class _Takes(msgspec.Struct):
-    """What a job would take: documents at which there is something to do, the others, and the first ones' names."""
-
-    n_due: int = 0
-    n_current: int = 0
-    n_to_extract: int = 0
-    n_chunks: int = 0
-    names: list[str] = []
-
-
-async def _takes(services: Services, wanted: WantedJob, document_ids: Sequence[str]) -> _Takes:
-    """Looks at a part of the documents at a time, so that others are answered in between."""
-    configured = await services.components.configured()
-    asked = Asked(Kind(wanted.mode), wanted.stores)
-    takes = _Takes()
-    for start in range(0, len(document_ids), _AT_ONCE):
-        docs = await services.components.state.get_many(document_ids[start : start + _AT_ONCE])
-        due = [doc for doc in docs.values() if not _is_current(doc, configured, wanted.stores)]
-        estimate = estimate_of(due, asked, configured)
-        takes.n_due += len(due)
-        takes.n_current += len(docs) - len(due)
-        takes.n_to_extract += estimate.n_to_extract
-        takes.n_chunks += estimate.n_chunks
-        takes.names += [doc.title or doc.filename for doc in due[: _NAMED - len(takes.names)]]
-        await asyncio.sleep(0)
-    return takes
-
-
-def _is_current(doc: DocStatus, configured: Configured, stores: Sequence[str]) -> bool:
-    """Whether a job would find nothing to do at a document."""
-    return all(standing.is_current for standing in standings(doc, configured, stores))
 
 
 def _wanted(sent: Form) -> WantedJob:

@@ -1,6 +1,8 @@
 """What extracting documents would cost: they are read, parsed and cut as a run would do it, and nothing is kept."""
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 # So many days of the ledger say what calls really come to.
 _DAYS_OF_EXPERIENCE = timedelta(days=30)
+# Who must not take longer than so many seconds looks at the clock after so many documents.
+_AT_ONCE_ON_TIME = 10
 
 
 class DocumentCost(msgspec.Struct, frozen=True):
@@ -52,7 +56,10 @@ class DocumentCost(msgspec.Struct, frozen=True):
 
 
 class SpendEstimate(msgspec.Struct, frozen=True):
-    """What documents would cost together; `left_micro_usd` is what a new job may reserve now, None without ceilings."""
+    """What documents would cost together; `left_micro_usd` is what a new job may reserve now, None without ceilings.
+
+    `documents`: those that were read, the first ones if there was no time for more. The sums are of these.
+    """
 
     documents: list[DocumentCost]
     n_calls: int
@@ -72,7 +79,12 @@ class _Wanted(msgspec.Struct, frozen=True):
 
 
 async def estimate_spending(
-    components: Components, documents: Sequence[tuple[str, str]], advance: Callable[[int], None], *, renews: bool
+    components: Components,
+    documents: Sequence[tuple[str, str]],
+    advance: Callable[[int], None],
+    *,
+    renews: bool,
+    seconds: float = math.inf,
 ) -> SpendEstimate | None:
     """What the extraction of documents would cost; None if the extractor is not paid. Changes nothing.
 
@@ -81,6 +93,7 @@ async def estimate_spending(
         documents: document ids and source URIs, in the order of the work.
         advance: told how many more documents are read and parsed.
         renews: what an older configuration extracted is asked for anew, of conversations also the old turns.
+        seconds: after so many no further documents are begun, but for the first few.
 
     Raises:
         ExtractorConfigError: the extractor cannot work as it is configured.
@@ -98,9 +111,12 @@ async def estimate_spending(
     share = _share_of_worst(report, extractor.model)
     costing = _Costing(components, extractor, await components.sources(), share, renews=renews)
     wanted = [_Wanted(document_id, uri.partition(":")[0], uri) for document_id, uri in documents]
-    size = settings.runs.group
+    size = settings.runs.group if math.isinf(seconds) else _AT_ONCE_ON_TIME
+    until = time.monotonic() + seconds
     with ParserPool(settings.parser_workers, settings.parse_limits, settings.parser_chunking) as pool:
         for first in range(0, len(wanted), size):
+            if first and time.monotonic() > until:
+                break
             group = wanted[first : first + size]
             await costing.add(group, pool)
             advance(len(group))

@@ -97,7 +97,7 @@ def estimate_of(docs: Iterable[DocStatus], asked: Asked, configured: Configured,
     """
     n_to_extract = n_chunks = 0
     for doc in docs:
-        n_to_extract += _is_to_extract(doc, asked, configured)
+        n_to_extract += is_to_extract(doc, asked, configured)
         n_chunks += doc.n_chunks * len(asked.concerned(doc, configured) or anew)
     return Estimate(n_to_extract, n_chunks)
 
@@ -113,7 +113,7 @@ async def forecast_asked(components: Components, paths: Sequence[str], asked: As
     docs = await components.state.get_many(dict.fromkeys(ids))
     for key, doc in docs.items():
         stores = asked.concerned(doc, configured) or anew
-        action = Action.EXTRACT if _is_to_extract(doc, asked, configured) else Action.BUILD
+        action = Action.EXTRACT if is_to_extract(doc, asked, configured) else Action.BUILD
         why = f"{asked.kind} in {', '.join(stores)}" if stores else _why(doc)
         planned.append(Planned(key, doc.source_uri, shown_key(doc.source_uri), action, why))
     documents = sorted(planned, key=lambda item: item.source_uri)
@@ -121,7 +121,8 @@ async def forecast_asked(components: Components, paths: Sequence[str], asked: As
     return Forecast(documents, 0, selected.n_busy, [], takes.n_to_extract, takes.n_chunks, tuple(anew))
 
 
-def _is_to_extract(doc: DocStatus, asked: Asked, configured: Configured) -> bool:
+def is_to_extract(doc: DocStatus, asked: Asked, configured: Configured) -> bool:
+    """Whether a document is extracted before it is built, if somebody asks for this."""
     if doc.extraction.status is not Status.COMPLETED or not doc.artifact:
         return True
     return asked.kind is Kind.STALE and bool(extraction_differences(doc, configured))
