@@ -10,6 +10,9 @@ BIN := $(VENV)/bin
 SETUP := $(VENV)/.setup
 SETUP_DEV := $(VENV)/.setup-dev
 
+# Some images switch bytecode off; then each process the tests start, some thousands, compiles all our modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help ingest dev test test-servers test-browser planted-bugs check bench bench-parse bench-state bench-api bench-llm bench-peers lock clean
 
 help:  ## Show the targets.
