@@ -1,8 +1,10 @@
-"""Clients of boto3, as all of us use them. A client may be used by many threads at once.
+"""Clients of AWS, as all of us use them. A client may be used by many threads at once.
 
-Credentials, region and retries come by boto3's own ways; only how long a silent server is waited for is ours.
+They are botocore's, on which boto3 stands and which is all of it that we need. Credentials, region and retries come by
+its own ways; only how long a silent server is waited for is ours.
 """
 
+import functools
 import os
 from typing import Any
 
@@ -24,7 +26,6 @@ def open_client(location: AwsLocation, *, read_seconds: float | None = None) -> 
     Raises:
         botocore.exceptions.BotoCoreError: no region is known, or the like.
     """
-    import boto3
     import botocore
     from botocore.config import Config
 
@@ -39,11 +40,33 @@ def open_client(location: AwsLocation, *, read_seconds: float | None = None) -> 
         s3={"addressing_style": "path"} if location.endpoint_url else None,
         signature_version=botocore.UNSIGNED if location.anonymous else None,
     )
-    session = boto3.session.Session()
-    return session.client(
+    session = new_session()
+    return session.create_client(
         location.scheme,
         endpoint_url=location.endpoint_url or None,
-        # boto3 itself does not look at AWS_REGION, which containers and other tools of Amazon set.
-        region_name=location.region or session.region_name or os.environ.get("AWS_REGION"),
+        region_name=location.region or region_of(session),
         config=config,
     )
+
+
+def new_session() -> Any:
+    """A session of botocore, for one client: sessions are not safe to share, unlike what they know of the services."""
+    import botocore.session
+
+    session = botocore.session.get_session()
+    session.register_component("data_loader", _service_descriptions(session.get_config_variable("data_path")))
+    return session
+
+
+def region_of(session: Any) -> str | None:
+    """The region that profile or environment name, if they name one."""
+    # botocore itself does not look at AWS_REGION, which containers and other tools of Amazon set.
+    return session.get_config_variable("region") or os.environ.get("AWS_REGION")
+
+
+@functools.cache
+def _service_descriptions(data_path: str | None) -> Any:
+    """What botocore knows of the services, read once a process: four fifths of the 0.15 s a client took (measured)."""
+    from botocore.loaders import create_loader
+
+    return create_loader(data_path)

@@ -1,8 +1,8 @@
-"""How clients of boto3 are made."""
+"""How clients of AWS are made."""
 
 import pytest
 
-from resources.aws.client import open_client
+from resources.aws.client import new_session, open_client
 from resources.aws.location import AwsLocation
 
 
@@ -23,8 +23,20 @@ def elsewhere(aws_credentials, monkeypatch):
     ],
 )
 def test_region(elsewhere, environment, in_uri, expected):
-    """The URI's region, else boto3's own, else the one that containers set."""
+    """The URI's region, else botocore's own, else the one that containers set."""
     for name, value in environment.items():
         elsewhere.setenv(name, value)
     client = open_client(AwsLocation("dynamodb", "table", region=in_uri))
     assert client.meta.region_name == expected
+
+
+def test_what_is_shared(aws_credentials, monkeypatch, tmp_path):
+    """Clients read the services' descriptions once, from where they are to be, and share no credentials."""
+    first = new_session()
+    assert first.get_credentials().access_key != "ANOTHER"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "ANOTHER")
+    second = new_session()
+    assert second.get_component("data_loader") is first.get_component("data_loader")
+    assert second.get_credentials().access_key == "ANOTHER"
+    monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
+    assert str(tmp_path) in new_session().get_component("data_loader").search_paths

@@ -20,8 +20,9 @@ def dynamodb_client(url: str, attempts: int = 1) -> Any:
 
 def _client(service: str, url: str, attempts: int, secret: str) -> Any:
     """Path-style addresses, since no name server knows the buckets of a loopback host."""
-    import boto3
     from botocore.config import Config
+
+    from resources.aws.client import new_session
 
     config = Config(
         retries={"mode": "standard", "total_max_attempts": attempts},
@@ -31,7 +32,7 @@ def _client(service: str, url: str, attempts: int, secret: str) -> Any:
         read_timeout=30,
         proxies={},
     )
-    return boto3.session.Session().client(
+    return new_session().create_client(
         service,
         endpoint_url=url,
         aws_access_key_id=ACCESS_KEY,

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from resources.aws.client import new_session, region_of
 from resources.document_state.reasons import Reason
 from resources.extractor.llm.answer import Usage, answer_schema
 from resources.extractor.llm.model_error import ModelError, model_error
@@ -147,7 +148,6 @@ def _open_openai(model: str, options: LlmOptions) -> _Opened:
 
 def _open_bedrock(model: str, options: LlmOptions) -> _Opened:
     import anyio.to_thread
-    import boto3
     from botocore.config import Config
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.models.bedrock import BedrockConverseModel
@@ -157,16 +157,14 @@ def _open_bedrock(model: str, options: LlmOptions) -> _Opened:
     # pydantic-ai waits for boto3 in anyio's threads, of which there are 40.
     threads = anyio.to_thread.current_default_thread_limiter()
     threads.total_tokens = max(threads.total_tokens, options.concurrency)
-    session = boto3.session.Session()
+    session = new_session()
     config = Config(
         connect_timeout=_CONNECT_SECONDS,
         read_timeout=options.timeout_seconds,
         max_pool_connections=options.concurrency,
         retries={"total_max_attempts": 1},
     )
-    client = session.client(
-        "bedrock-runtime", region_name=session.region_name or os.environ.get("AWS_REGION"), config=config
-    )
+    client = session.create_client("bedrock-runtime", region_name=region_of(session), config=config)
     opened = BedrockConverseModel(model, provider=BedrockProvider(bedrock_client=client))
     tool = ToolDefinition(
         name="knowledge",

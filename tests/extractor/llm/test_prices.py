@@ -75,7 +75,7 @@ def test_nothing_heavy_is_loaded_before_it_is_used():
         "import sys\n"
         "from resources.extractor.open_extractor import open_extractor\n"
         "open_extractor('bedrock:m').parts, open_extractor('openai:m').parts\n"
-        "print(sorted({'pydantic_ai', 'openai', 'boto3', 'toktok', 'genai_prices'} & set(sys.modules)))"
+        "print(sorted({'pydantic_ai', 'openai', 'botocore', 'toktok', 'genai_prices'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
