@@ -197,8 +197,7 @@ def _text_of(loaded: Any) -> str:
         last -= 1
     if first > last:
         return ""
-    # A character may take two units, and a zero ends them.
-    n_units = 2 * (_text_index(loaded, last) - _text_index(loaded, first) + 1) + 1
+    n_units = _text_index(loaded, last) - _text_index(loaded, first) + 2  # a zero ends them
     buffer = _buffer if n_units <= _BUFFER_UNITS else (ctypes.c_ushort * n_units)()
     written = _get_text(loaded, first, last - first + 1, ctypes.addressof(buffer))
     found = ctypes.string_at(buffer, 2 * max(0, written - 1)).decode("utf-16-le", "ignore")
