@@ -1,6 +1,8 @@
 """What people change over HTTP: the text of a chunk, or that a document is there at all."""
 
+import io
 import time
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -68,6 +70,41 @@ def test_a_correction_without_an_etag_knows_its_chunk(server: Served) -> None:
     assert server.client.put(f"{path}/{first.json()['chunkId']}", json={"text": "  "}).status_code == 422
 
 
+def _zipped(**members: str | bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, content in members.items():
+            file.writestr(name.replace("_", "."), content)
+    return out.getvalue()
+
+
+def _wait(server: Served, job: str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not server.client.get(job).json()["completedAt"] and time.monotonic() < until:
+        time.sleep(0.1)
+
+
+def test_a_container_is_deleted_with_all_that_lies_in_it(tmp_path: Path) -> None:
+    """Deleting an archive takes its members out of every store, however deep, and keeps out what is put in later."""
+    project = Project(tmp_path, CONFIG + '[[stores]]\nslug = "default"\n[[stores]]\nslug = "second"\n')
+    project.write("other.md", "The crane stands.")
+    archive = project.docs / "a.zip"
+    archive.write_bytes(_zipped(pump_md="The pump leaks.", inner_zip=_zipped(crane_md="The crane fell.")))
+    assert project.run("run").returncode == 0
+    with Served(project) as server:
+        ids = {doc["name"]: doc["documentId"] for doc in server.client.get("/api/documents").json()["documents"]}
+        assert set(ids) == {"other.md", "a.zip", "a.zip!/pump.md", "a.zip!/inner.zip", "a.zip!/inner.zip!/crane.md"}
+        answer = server.client.delete(f"/api/documents/{ids['a.zip']}")
+        assert answer.status_code == 202
+        _wait(server, answer.headers["location"])
+        archive.write_bytes(_zipped(pump_md="The pump leaks again.", new_md="The valve leaks, too."))
+        assert project.json("run")["n_requested"] == 0
+        assert [doc["name"] for doc in server.client.get("/api/documents").json()["documents"]] == ["other.md"]
+        for store in ("default", "second"):
+            hits = server.client.post("/api/search", json={"query": "pump", "store": store, "k": 10}).json()["hits"]
+            assert {hit["name"] for hit in hits} == {"other.md"}
+
+
 def test_a_deleted_document_is_gone(server: Served) -> None:
     """Deleting a document takes it out of lists, stores and searches, though its file is still there."""
     doc = _document(server)
@@ -75,9 +112,7 @@ def test_a_deleted_document_is_gone(server: Served) -> None:
     assert server.client.delete(path, headers={"If-Match": '"1.old"'}).status_code == 412
     answer = server.client.delete(path, headers={"If-Match": doc["version"]})
     assert answer.status_code == 202
-    until = time.monotonic() + PATIENCE
-    while not server.client.get(answer.headers["location"]).json()["completedAt"] and time.monotonic() < until:
-        time.sleep(0.1)
+    _wait(server, answer.headers["location"])
     assert server.client.get("/api/documents").json()["documents"] == []
     assert server.client.post("/api/search", json={"query": "pump"}).json()["hits"] == []
     assert server.client.get(path).json()["presence"] != "present"

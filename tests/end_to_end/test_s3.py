@@ -1,5 +1,8 @@
 """A project whose documents and artifacts are in a bucket, driven by the command line."""
 
+import io
+import zipfile
+
 import pytest
 
 from tests.document_source.s3_places import ClosingProxy, is_listing
@@ -51,6 +54,32 @@ def test_whole_way(project, client, bucket_name):
     changed = project.json("run")
     assert (changed["n_requested"], changed["n_unchanged"]) == (2, 1)
     assert project.json("status")["documents"] == 2
+
+
+def _zipped(**texts: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, text in texts.items():
+            file.writestr(f"{name}.md", text)
+    return out.getvalue()
+
+
+def test_members_of_an_archive(project, client, bucket_name):
+    """What lies in an archive of a bucket is found, changes by itself, and is gone with it; neighbours cost nothing."""
+    client.put_object(Bucket=bucket_name, Key="papers/a b.zip", Body=_zipped(wind="Wind.", tide="Low tide."))
+    assert (found := project.json("run"))["n_succeeded"] == 5
+    assert found["n_skipped"] == 1
+    shown = project.json("show", f"s3://{bucket_name}/papers/a b.zip!/tide.md")
+    assert (shown["source_uri"], shown["parent"]) == ("papers:a%20b.zip!/tide.md", "papers:a%20b.zip")
+    client.put_object(Bucket=bucket_name, Key="papers/a b.zip", Body=_zipped(wind="Wind.", tide="High tide."))
+    changed = project.json("run")
+    assert (changed["n_requested"], changed["n_unchanged"]) == (2, 4)  # the archive and the note that differs
+    hit = project.json("search", "High tide.", "-k", "1")[0]
+    assert (hit["text"], hit["document_id"]) == ("High tide.", shown["document_id"])
+    client.delete_object(Bucket=bucket_name, Key="papers/a b.zip")
+    project.json("run")
+    assert project.json("status")["documents"] == 3
+    assert "zip" not in str(project.json("search", "tide", "-k", "10"))
 
 
 def test_documents_are_named_as_other_tools_name_them(project, bucket_name):
