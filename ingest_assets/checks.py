@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -93,7 +93,7 @@ async def _check_chunks(components: Components) -> dg.AssetCheckResult:
             n += 1
             if not doc.n_chunks or not doc.artifact:
                 without.append(doc.document_id)
-    return _result(without, {"documents": n})
+    return _result(without, {"documents": n}, components.state.damaged)
 
 
 async def _check_pages(components: Components) -> dg.AssetCheckResult:
@@ -103,7 +103,7 @@ async def _check_pages(components: Components) -> dg.AssetCheckResult:
             n += bool(doc.n_pages)
             if doc.n_empty_pages > MOST_EMPTY_PAGES * doc.n_pages:
                 lacking.append(doc.document_id)
-    return _result(lacking, {"documents": n}, dg.AssetCheckSeverity.WARN)
+    return _result(lacking, {"documents": n}, components.state.damaged, dg.AssetCheckSeverity.WARN)
 
 
 async def _check_store(components: Components, slug: str) -> dg.AssetCheckResult:
@@ -119,7 +119,7 @@ async def _check_store(components: Components, slug: str) -> dg.AssetCheckResult
         # What the store holds beyond the records: documents whose link was not published yet do no harm.
         known = await components.state.get_many(list(held))
         wrong += [key for key in held if key not in known or known[key].presence in GONE]
-    return _result(wrong, {"documents": n})
+    return _result(wrong, {"documents": n}, components.state.damaged)
 
 
 async def _check_ceiling(components: Components) -> dg.AssetCheckResult:
@@ -149,11 +149,17 @@ def _all_held(store: Store) -> dict[str, HeldDocument]:
 
 
 def _result(
-    wrong: Sequence[str], metadata: dict[str, int], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR
+    wrong: Sequence[str],
+    metadata: dict[str, int],
+    damaged: Collection[str],
+    severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.ERROR,
 ) -> dg.AssetCheckResult:
+    """A check's result. Of a document whose record is damaged nobody can say that it is right."""
+    every = [*wrong, *sorted(set(damaged).difference(wrong))]
     found: dict[str, Any] = {
         **metadata,
-        "wrong": len(wrong),
-        "examples": dg.MetadataValue.json(list(wrong[:_EXAMPLES])),
+        "wrong": len(every),
+        "of them with a damaged record": len(damaged),
+        "examples": dg.MetadataValue.json(every[:_EXAMPLES]),
     }
-    return dg.AssetCheckResult(passed=not wrong, severity=severity, metadata=found)
+    return dg.AssetCheckResult(passed=not every, severity=severity, metadata=found)

@@ -139,6 +139,8 @@ def build_gc_job(settings: Settings) -> dg.JobDefinition:
             context.log.info("%d workers have to finish first; the next run goes on.", done.n_workers)
         if done.refused:
             raise dg.Failure("No document refers to any artifact: another state's? Nothing was removed.")
+        if done.n_damaged:
+            raise dg.Failure(f"{done.n_damaged} records cannot be read. Nothing was removed: `ingest verify --repair`.")
 
     @dg.job(
         name=GC,

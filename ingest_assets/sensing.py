@@ -17,6 +17,8 @@ from resources.document_state.workers import Observation, WorkerWatch
 from resources.extractor.extractor import ExtractorConfigError
 from sensors.discovered import Discovered, total
 
+_LOOKED_AT = 100  # of the longest due: a tick reads so many records, however many are due
+
 
 class _Cursor(msgspec.Struct):
     """What the sweep saw. Monotonic clocks mean nothing after a reboot, so the boot is kept with them."""
@@ -65,8 +67,11 @@ async def _discover(settings: Settings, instance: dg.DagsterInstance, wanted: Ca
 
 
 async def _count_due(settings: Settings, limit: int) -> int:
+    """How many are due, without those whose record is damaged: no run can do them, and they stay the longest due."""
     async with Components(settings) as components:
-        return len(await components.state.list_due(utc_now(), limit))
+        due = await components.state.list_due(utc_now(), limit)
+        await components.state.get_many(due[:_LOOKED_AT])
+        return len(due) - len(components.state.damaged)
 
 
 def _why_not(settings: Settings) -> str:

@@ -12,6 +12,7 @@ class Discovered(msgspec.Struct):
         new, changed, vanished: ids of documents that became due by it.
         n_unchanged: objects listed that are as they were.
         n_missing: objects that are not listed, whose documents are left alone until the grace period is over.
+        n_damaged: objects whose document's record is damaged; every listing sees them again until it is mended.
         n_busy: changed objects whose document a worker holds; the next listing sees them again.
         vanished_refused: how many missing documents were kept, because so many at once look like a source that lies.
         incomplete: what could not be listed; nothing was taken to have vanished then.
@@ -24,6 +25,7 @@ class Discovered(msgspec.Struct):
     n_unchanged: int = 0
     n_missing: int = 0
     n_busy: int = 0
+    n_damaged: int = 0
     vanished_refused: int = 0
     truncated: bool = False
     incomplete: str = ""
@@ -44,6 +46,7 @@ def total(results: Mapping[str, Discovered]) -> Discovered:
         whole.n_unchanged += result.n_unchanged
         whole.n_missing += result.n_missing
         whole.n_busy += result.n_busy
+        whole.n_damaged += result.n_damaged
         whole.vanished_refused += result.vanished_refused
         whole.truncated |= result.truncated
         whole.incomplete = whole.incomplete or result.incomplete
@@ -58,6 +61,8 @@ def describe(found: Discovered) -> str:
         parts.append(f"{found.n_missing} are missing, and stay until the grace period is over.")
     if found.n_busy:
         parts.append(f"{found.n_busy} are being worked on and are looked at again.")
+    if found.n_damaged:
+        parts.append(f"{found.n_damaged} have a damaged record and are left out: `ingest verify --repair` mends it.")
     if found.incomplete:
         parts.append(found.incomplete)
     if found.truncated:

@@ -9,7 +9,7 @@ Records may also be taken out of the state by somebody else, and no snapshot tel
 with the records wherever this costs little: their number at every discovery, and below a prefix each of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol, TypeVar
@@ -123,7 +123,7 @@ class Discovery:
         for key, item in listed.items():
             doc = docs.get(key)
             if doc is None:
-                if parent_of(item.source_uri) not in unwanted:
+                if key not in self._state.damaged and parent_of(item.source_uri) not in unwanted:
                     news.append((item.source_uri, "new"))
             elif doc.presence not in UNWANTED and (
                 doc.presence not in LISTED or doc.content_version != item.content_version
@@ -225,6 +225,8 @@ class Discovery:
         """Create or renew the records of listed objects."""
         by_id = {self.id_of(item.source_uri): item for item in listed}
         known = await self._state.get_many(list(by_id))
+        damaged = self._leave_damaged({key: item.source_uri for key, item in by_id.items()}, found, result)
+        by_id = {key: item for key, item in by_id.items() if key not in damaged}
         unwanted = await self._unwanted_containers(item for key, item in by_id.items() if key not in known)
         by_id = {key: item for key, item in by_id.items() if parent_of(item.source_uri) not in unwanted or key in known}
         writes: list[tuple[DocStatus, DocStatus | None]] = []
@@ -270,9 +272,12 @@ class Discovery:
         """Mark the records of objects that are gone."""
         by_id = {self.id_of(uri): uri for uri in uris}
         known = await self._state.get_many(list(by_id))
+        damaged = self._leave_damaged(by_id, found, result)
         writes: list[tuple[DocStatus, DocStatus | None]] = []
         for key, uri in by_id.items():
             doc = known.get(key)
+            if key in damaged:
+                continue
             if doc is None or not _is_listed(doc):
                 found.drop(uri)
             elif doc.claim is not None:
@@ -293,6 +298,14 @@ class Discovery:
             else:
                 result.vanished.append(new.document_id)
                 found.drop(new.source_uri)
+
+    def _leave_damaged(self, uris: Mapping[str, str], found: Differences, result: Discovered) -> set[str]:
+        """Those of objects just looked up whose record is damaged: they are looked at again until it is mended."""
+        damaged = uris.keys() & self._state.damaged
+        for key in damaged:
+            found.agree(uris[key], "")
+        result.n_damaged += len(damaged)
+        return damaged
 
     async def _write(
         self, listing: Listing, writes: Sequence[tuple[DocStatus, DocStatus | None]]

@@ -3,8 +3,7 @@
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -23,6 +22,7 @@ from ingest_assets.cli import (
 )
 from ingest_assets.cli import verify as verifying
 from ingest_assets.cli.finish import finish
+from ingest_assets.cli.opened import with_components, with_open_components
 from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked, AskedWronglyError, asked_for
@@ -81,16 +81,16 @@ def run(
     With --stale, --failed, --missing or --where: just these of the documents that are known; no source is listed.
     """
 
-    def go() -> int:
+    def go(components: Components) -> int:
         asked, chosen = _asked(store, mode, stale=stale, failed=failed, missing=missing, where=where)
-        components, named = Components(load_settings()), _paths(paths)
+        named = _paths(paths)
         if asked is not None:
             if force or accept_vanished:
                 raise AskedWronglyError("--force and --accept-vanished are for runs that list the sources.")
             return work.ask(components, named, chosen, asked, as_json=as_json)
         return work.run(components, named, chosen, accept_vanished=accept_vanished, force=force, as_json=as_json)
 
-    finish(go)
+    finish(with_components(go))
 
 
 @app.command()
@@ -122,13 +122,13 @@ def plan(
             return await planning.apply_plan(components, as_json=as_json)
         return await planning.plan(components, _paths(paths), chosen, asked, estimate=estimate, as_json=as_json)
 
-    finish(_with_components(go))
+    finish(with_open_components(go))
 
 
 @app.command()
 def retry(documents: Documents, as_json: AsJson = False) -> None:
     """Try failed or skipped documents again, whatever the reason was."""
-    finish(lambda: work.retry(Components(load_settings()), documents, as_json))
+    finish(with_components(lambda parts: work.retry(parts, documents, as_json)))
 
 
 @app.command()
@@ -141,13 +141,13 @@ def delete(
 
     Exit code: 0 all of it is gone, 1 something is left, and it says where, 2 not confirmed, or no such document.
     """
-    finish(lambda: deleting.delete(Components(load_settings()), documents, yes=yes, as_json=as_json))
+    finish(with_components(lambda parts: deleting.delete(parts, documents, yes=yes, as_json=as_json)))
 
 
 @app.command()
 def restore(documents: Documents, as_json: AsJson = False) -> None:
     """Bring back documents that were deleted: they are read from their source again."""
-    finish(lambda: deleting.restore(Components(load_settings()), documents, as_json=as_json))
+    finish(with_components(lambda parts: deleting.restore(parts, documents, as_json=as_json)))
 
 
 @app.command()
@@ -160,19 +160,19 @@ def gc(
 
     Exit code: 0 done, 1 workers have to finish first, or it was refused; no artifact was removed then.
     """
-    finish(_with_components(lambda parts: garbage.gc(parts, dry_run=dry_run, wait=wait, as_json=as_json)))
+    finish(with_open_components(lambda parts: garbage.gc(parts, dry_run=dry_run, wait=wait, as_json=as_json)))
 
 
 @app.command()
 def forget(source: Annotated[str, typer.Argument(help="A folder's name as a source.")]) -> None:
     """Forget a folder that became a source by being named; its documents stay as they are."""
-    finish(_with_components(lambda parts: work.forget(parts, source)))
+    finish(with_open_components(lambda parts: work.forget(parts, source)))
 
 
 @app.command()
 def status(as_json: AsJson = False) -> None:
     """Count the documents by status and reason, and the stores' documents by state."""
-    finish(_with_components(lambda parts: inspect.status(parts, as_json)))
+    finish(with_open_components(lambda parts: inspect.status(parts, as_json)))
 
 
 @app.command()
@@ -181,7 +181,7 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show the whole record of a document."""
-    finish(_with_components(lambda parts: inspect.show(parts, document, as_json)))
+    finish(with_open_components(lambda parts: inspect.show(parts, document, as_json)))
 
 
 @app.command()
@@ -194,7 +194,7 @@ def why(
 
     Exit code: 0 everything is current, 1 something differs, 2 no such document or store.
     """
-    finish(_with_components(lambda parts: explain.why(parts, document, store, as_json)))
+    finish(with_open_components(lambda parts: explain.why(parts, document, store, as_json)))
 
 
 @app.command()
@@ -240,7 +240,7 @@ def jobs(
             raise AskedWronglyError("--follow needs the id of a job. `ingest jobs` lists them.")
         return await following.follow(parts, job_id, as_json)
 
-    finish(_with_components(show))
+    finish(with_open_components(show))
 
 
 @app.command()
@@ -253,7 +253,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the chunks nearest to a query."""
-    finish(_with_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
+    finish(with_open_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
 
 
 @app.command(name="run-job", hidden=True)
@@ -272,7 +272,7 @@ def estimate_sample() -> None:
 
         return await planning.reply_to_server(components, sys.stdin.buffer.read())
 
-    finish(_with_components(go))
+    finish(with_open_components(go))
 
 
 @app.command(name="dagster-home", hidden=True)
@@ -316,11 +316,3 @@ def _paths(named: list[str] | None) -> list[str]:
     if named and not all(named):
         raise NoSuchPathError("A path is empty. Name a file or folder; `.` is the working directory.")
     return named or []
-
-
-def _with_components(command: Callable[[Components], Coroutine[Any, Any, int]]) -> Callable[[], int]:
-    async def opened() -> int:
-        async with Components(load_settings()) as components:
-            return await command(components)
-
-    return lambda: asyncio.run(opened())

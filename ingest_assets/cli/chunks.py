@@ -1,12 +1,11 @@
 """The commands about a document's chunks: show, edit, reset."""
 
-import asyncio
 import getpass
 import os
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 import typer
@@ -14,9 +13,9 @@ import typer
 from ingest_assets.cli.editor import edited_by_hand
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.inspect import find_document, place_of
+from ingest_assets.cli.opened import with_open_components
 from ingest_assets.cli.output import Exit, console, print_json, print_table, say
 from ingest_assets.components import Components
-from ingest_assets.settings import load_settings
 from ingest_assets.upkeep.correcting import Corrected, edit_chunks, read_chunks, reset_chunks
 from ingest_assets.upkeep.edits import LONGEST_NAME, LONGEST_NOTE, EditError, one_line, parse_edits
 from resources.artifact_store.artifact import Artifact, Chunk
@@ -60,7 +59,7 @@ def show(
             _print_chunks(doc, artifact)
         return Exit.DONE
 
-    finish(_with_components(go))
+    finish(with_open_components(go))
 
 
 @app.command()
@@ -89,7 +88,7 @@ def edit(
         with edited_by_hand(_lines(artifact.chunks), again=f"ingest chunks edit {document_id} --file") as text:
             return _told(await edit_chunks(components, document_id, parse_edits(text), signature), as_json)
 
-    finish(_with_components(go))
+    finish(with_open_components(go))
 
 
 @app.command()
@@ -107,7 +106,7 @@ def reset(
         document_id = (await find_document(components, document)).document_id
         return _told(await reset_chunks(components, document_id, chunk_ids or (), _name(by)), as_json)
 
-    finish(_with_components(go))
+    finish(with_open_components(go))
 
 
 def _name(by: str) -> str:
@@ -178,11 +177,3 @@ def _told(done: Corrected, as_json: bool) -> int:
         for slug in stale:
             say(f"Stale in store '{slug}': `ingest run --store {slug} --stale` brings it there.")
     return Exit.DONE
-
-
-def _with_components(command: Callable[[Components], Coroutine[Any, Any, int]]) -> Callable[[], int]:
-    async def opened() -> int:
-        async with Components(load_settings()) as components:
-            return await command(components)
-
-    return lambda: asyncio.run(opened())

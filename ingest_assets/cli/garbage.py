@@ -15,7 +15,7 @@ async def gc(components: Components, *, dry_run: bool, wait: bool, as_json: bool
         print_json(done)
     else:
         _print(done, "would be removed" if dry_run else "were removed")
-    return Exit.FAILED if done.refused or done.n_workers else Exit.DONE
+    return Exit.FAILED if done.refused or done.n_workers or done.n_damaged else Exit.DONE
 
 
 def _print(done: Collected, verb: str) -> None:
@@ -26,6 +26,8 @@ def _print(done: Collected, verb: str) -> None:
             "No document refers to any artifact: they are another state's, most likely. None was removed. If nobody "
             "needs them, remove the artifact store itself."
         )
+    elif done.n_damaged:
+        complain("Records that cannot be read may refer to any artifact. None was removed.")
     elif done.n_workers:
         complain(
             f"{done.n_workers} workers are at documents they held when this began, and may refer to any artifact yet. "

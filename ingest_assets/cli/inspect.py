@@ -60,12 +60,15 @@ async def find_document(components: Components, named: str) -> DocStatus:
 
     Raises:
         UnknownDocumentError: no record fits.
+        BackendCorruptError: its record is damaged.
     """
     candidates = candidate_ids((await components.sources()).values(), named)
     found = await components.state.get_many(candidates)
     for candidate in candidates:
         if candidate in found:
             return found[candidate]
+        if candidate in components.state.damaged and (doc := await components.state.get_status(candidate)):
+            return doc
     raise UnknownDocumentError(
         f"No document '{named}' is known. Name it by id, by path, or by its key in a source; `ingest run` lists them."
     )

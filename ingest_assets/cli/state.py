@@ -9,6 +9,7 @@ import typer
 
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.inspect import candidate_ids
+from ingest_assets.cli.opened import with_open_components
 from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
 from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
@@ -85,19 +86,17 @@ def import_checkpoint_(
 ) -> None:
     """Let documents that another tool has extracted, by its savepoints, count as extracted."""
 
-    async def go() -> int:
+    async def go(components: Components) -> int:
         checkpoint = read_checkpoint(folder, name)
         listed = read_nodes(nodes)
-        settings = load_settings()
-        async with Components(settings) as components:
-            errors = await _discover(settings, components)
-            sources = list((await components.sources()).values())
-            documents = {item.document: Candidate(candidate_ids(sources, item.document), item.nodes) for item in listed}
-            result = await import_checkpoint(components.state, checkpoint, documents)
+        errors = await _discover(components.settings, components)
+        sources = list((await components.sources()).values())
+        documents = {item.document: Candidate(candidate_ids(sources, item.document), item.nodes) for item in listed}
+        result = await import_checkpoint(components.state, checkpoint, documents)
         _print_imported(result, errors, as_json=as_json)
         return Exit.FAILED if errors or result.unknown or result.busy else Exit.DONE
 
-    finish(lambda: asyncio.run(go()))
+    finish(with_open_components(go))
 
 
 async def _discover(settings: Settings, components: Components) -> list[str]:

@@ -1,14 +1,13 @@
 """The commands about stores themselves: list, drop."""
 
-import asyncio
 from typing import Annotated
 
 import typer
 
 from ingest_assets.cli.finish import finish
+from ingest_assets.cli.opened import with_open_components
 from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
 from ingest_assets.components import Components, UnknownNameError
-from ingest_assets.settings import load_settings
 from ingest_assets.targets import open_recorded
 from ingest_assets.upkeep.dropping import drop_store, linked_documents
 from ingest_assets.upkeep.store_listing import ListedStore, list_stores
@@ -29,9 +28,8 @@ def list_(
 ) -> None:
     """List every store with its embedder and its documents by state, also those that are configured no more."""
 
-    async def go() -> int:
-        async with Components(load_settings()) as components:
-            listed = await list_stores(components)
+    async def go(components: Components) -> int:
+        listed = await list_stores(components)
         if as_json:
             print_json(listed)
             return Exit.DONE
@@ -40,7 +38,7 @@ def list_(
         print_table(columns, [[*_about(store), *(store.links[state] for state in states)] for store in listed])
         return Exit.DONE
 
-    finish(lambda: asyncio.run(go()))
+    finish(with_open_components(go))
 
 
 @app.command()
@@ -56,20 +54,17 @@ def drop(
     Exit code: 0 dropped, 1 documents are being worked on, so it was not, 2 not confirmed, or no such store.
     """
 
-    async def go() -> int:
-        async with Components(load_settings()) as components:
-            target = await _store(components, store)
-            is_configured = store in await components.targets()
-            if not yes:
-                n = len(await linked_documents(components.state, store))
-                complain(
-                    f"Store '{store}' holds {n:,} documents. Nothing was dropped: `ingest stores drop {store} --yes`."
-                )
-                return Exit.USAGE
-            with counter("Forgetting", quiet=as_json) as advance:
-                dropped = await drop_store(components.state, target, advance)
-            if not is_configured and not dropped.n_busy:
-                await components.store_registry.forget(store)
+    async def go(components: Components) -> int:
+        target = await _store(components, store)
+        is_configured = store in await components.targets()
+        if not yes:
+            n = len(await linked_documents(components.state, store))
+            complain(f"Store '{store}' holds {n:,} documents. Nothing was dropped: `ingest stores drop {store} --yes`.")
+            return Exit.USAGE
+        with counter("Forgetting", quiet=as_json) as advance:
+            dropped = await drop_store(components.state, target, advance)
+        if not is_configured and not dropped.n_busy:
+            await components.store_registry.forget(store)
         if as_json:
             print_json(dropped)
         elif dropped.n_busy:
@@ -83,7 +78,7 @@ def drop(
             )
         return Exit.FAILED if dropped.n_busy else Exit.DONE
 
-    finish(lambda: asyncio.run(go()))
+    finish(with_open_components(go))
 
 
 async def _store(components: Components, slug: str) -> Store:

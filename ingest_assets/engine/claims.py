@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from ingest_assets.engine.building import BuildStage
-from ingest_assets.engine.document_report import DocumentReport, report_of, report_unknown
+from ingest_assets.engine.document_report import DocumentReport, report_damaged, report_of, report_unknown
 from ingest_assets.engine.extraction import BegunExtraction, ExtractionStage
 from resources.artifact_store.artifact import Artifact
 from resources.document_state import transitions
@@ -86,7 +86,8 @@ class Claims:
         for document_id in document_ids:
             doc = known.get(document_id)
             if doc is None:
-                batch.reports.append(report_unknown(document_id, self._worker.run_id))
+                report = report_damaged if document_id in self._state.damaged else report_unknown
+                batch.reports.append(report(document_id, self._worker.run_id))
             elif doc.claim is None and self._is_complete(doc):
                 batch.reports.append(self._unchanged(doc))
             elif doc.claim is not None or not self._selection.wants(doc):

@@ -15,7 +15,7 @@ class DocumentReport(msgspec.Struct, frozen=True):
     """What a run made of one document: the record as published, for Dagster, and the result, for the job.
 
     Attributes:
-        doc: the record now; None if nobody knows the document.
+        doc: the record now; None if nobody knows the document, or its record cannot be read.
         result: what the job says of it.
         extracted: its extraction is complete as of this run, or is to be reported again.
         built: stores it stands in as of this run, or which are to be reported again.
@@ -60,7 +60,13 @@ def report_of(doc: DocStatus, outcome: Outcome, run_id: str) -> DocumentReport:
 
 def report_unknown(document_id: str, run_id: str) -> DocumentReport:
     """The report of an id that somebody named and nobody knows."""
-    reason = Reason.UNKNOWN_DOCUMENT
-    return DocumentReport(
-        None, DocumentResult(document_id, "", document_id, Outcome.FAILED, run_id, reason, "No record has this id.")
-    )
+    return _report_without_record(document_id, run_id, Reason.UNKNOWN_DOCUMENT, "No record has this id.")
+
+
+def report_damaged(document_id: str, run_id: str) -> DocumentReport:
+    """The report of a document whose record cannot be read; nothing is done to it, and nothing written."""
+    return _report_without_record(document_id, run_id, Reason.RECORD_DAMAGED, "Its record cannot be read.")
+
+
+def _report_without_record(document_id: str, run_id: str, reason: Reason, error: str) -> DocumentReport:
+    return DocumentReport(None, DocumentResult(document_id, "", document_id, Outcome.FAILED, run_id, reason, error))

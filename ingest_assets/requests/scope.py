@@ -107,7 +107,7 @@ async def select(
     gone = {key for key, label in open_docs.items() if label.presence is not Presence.PRESENT}
     if n_listed is None and whole and mode is not Mode.RETRY_FAILED:
         n_listed = sum(n for label, n in (await state.counts()).items() if label.presence is Presence.PRESENT)
-    n_unchanged = (n_listed or 0) - n_busy - sum(key not in gone for key in candidates)
+    n_unchanged = (n_listed or 0) - n_busy - sum(key not in gone and key not in state.damaged for key in candidates)
     return Selected(candidates, max(0, n_unchanged), n_busy, n_failed)
 
 

@@ -44,6 +44,7 @@ class Collected(msgspec.Struct):
         n_jobs: old jobs that were removed with their results.
         n_workers: workers that are still at what they held when it began; no artifact was removed then.
         refused: no record refers to any artifact, which looks like another state's: none was removed.
+        n_damaged: records that cannot be read, and may refer to any artifact: none was removed.
     """
 
     n_artifacts: int = 0
@@ -52,6 +53,7 @@ class Collected(msgspec.Struct):
     n_jobs: int = 0
     n_workers: int = 0
     refused: bool = False
+    n_damaged: int = 0
 
 
 async def collect(
@@ -65,18 +67,18 @@ async def collect(
     """One collection, or as much of it as can be done while others work; the next call goes on with it.
 
     Args:
-        state: whose records say what is needed. One that cannot be read stops it.
+        state: whose records say what is needed.
         artifacts: what is gone through.
         backend: of the state.
         advance: told how many artifacts were looked at.
         dry_run: only count what nobody refers to now.
     """
     if dry_run:
-        return await _sweep(artifacts, await _marks(state), None, advance)
+        return await _mark_and_sweep(state, artifacts, None, advance)
     record, stamp = await _begun(artifacts, backend)
     if n_workers := await _n_waiting(record, backend):
         return Collected(n_workers=n_workers)
-    collected = await _sweep(artifacts, await _marks(state), record.generation, advance)
+    collected = await _mark_and_sweep(state, artifacts, record.generation, advance)
     await backend.compare_and_set(KIND, [Write(_KEY, None, stamp)])
     return collected
 
@@ -109,8 +111,18 @@ async def _n_waiting(record: GcRecord, backend: RecordBackend) -> int:
     return sum(not set(held).isdisjoint(now.get(worker_id, ())) for worker_id, held in record.held.items())
 
 
+async def _mark_and_sweep(
+    state: DocumentStateStore, artifacts: ArtifactStore, generation: int | None, advance: Callable[[int], None]
+) -> Collected:
+    """Remove what no record refers to of the generations before one; None: only count."""
+    marks = await _marks(state)
+    if state.damaged:
+        return Collected(n_damaged=len(state.damaged))
+    return await _sweep(artifacts, marks, generation, advance)
+
+
 async def _marks(state: DocumentStateStore) -> np.ndarray:
-    """What every record refers to, as sorted short hashes of the keys, 8 bytes each."""
+    """What every record refers to that can be read, as sorted short hashes of the keys, 8 bytes each."""
     marks = bytearray()
     async for doc in state.iter_statuses():
         if doc.artifact:

@@ -3,19 +3,21 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 
 import msgspec
 
-from resources.document_state.label import DocumentLabel, label_of, read_label
+from resources.document_state.label import DocumentLabel, label_of, readable_label
 from resources.document_state.link_changes import log_link_changes
 from resources.document_state.model import SETTLED, DocStatus, Phase, Presence
-from resources.document_state.stored_record import DamagedRecordError, StoredRecord, decoded, encoded, examined
+from resources.document_state.stored_record import DamagedRecordError, StoredRecord, document_of, encoded, examined
 from resources.document_state.transitions import check_transition, due_at, is_open
 from resources.records.backend import BackendCorruptError, RecordBackend
 from resources.records.record import Record, Stamp, Write
 
 KIND = "document"
+_NO_LABEL = "what stands beside its record is no label of ours. `ingest verify --repair` mends it."
 _logger = logging.getLogger(__name__)
 
 Change = tuple[DocStatus, DocStatus | None]  # (what it shall be, what it was when read; None: absent)
@@ -23,11 +25,24 @@ LabelFilter = Callable[[DocumentLabel], bool]
 
 
 class DocumentStateStore(ABC):
-    """One truthful record per document over both phases. Safe for many workers: every write is conditional."""
+    """One truthful record per document over both phases. Safe for many workers: every write is conditional.
+
+    A damaged record, one that is not what was written, stops nothing but what is about it alone: whoever reads, lists
+    or counts many gets the others, and finds in `damaged` which were left out.
+    """
+
+    @property
+    @abstractmethod
+    def damaged(self) -> AbstractSet[str]:
+        """Ids of the documents whose records were damaged when they were last met here: read, or listed by label."""
 
     @abstractmethod
     async def get_status(self, document_id: str) -> DocStatus | None:
-        """The document's record, or None if it is unknown."""
+        """The document's record, or None if it is unknown.
+
+        Raises:
+            BackendCorruptError: it is damaged.
+        """
 
     @abstractmethod
     async def set_status(self, document_id: str, status: DocStatus, *, expected: DocStatus | None = None) -> bool:
@@ -51,7 +66,7 @@ class DocumentStateStore(ABC):
 
     @abstractmethod
     async def get_many(self, document_ids: Collection[str]) -> dict[str, DocStatus]:
-        """The records that exist among these. A damaged one is logged and left out: one must not stop a run of many."""
+        """The records that exist among these, but for damaged ones."""
 
     @abstractmethod
     async def examine_many(self, document_ids: Collection[str]) -> dict[str, StoredRecord]:
@@ -116,7 +131,7 @@ class DocumentStateStore(ABC):
 
     @abstractmethod
     def iter_statuses(self, where: LabelFilter | None = None) -> AsyncIterator[DocStatus]:
-        """All records, or those whose label passes, by ascending document id."""
+        """All records, or those whose label passes, by ascending document id, but for damaged ones."""
 
     @abstractmethod
     async def list_ids(self, where: LabelFilter) -> list[str]:
@@ -128,6 +143,12 @@ class RecordDocumentStateStore(DocumentStateStore):
 
     def __init__(self, backend: RecordBackend) -> None:
         self._backend = backend
+        self._damaged: set[str] = set()
+
+    @property
+    def damaged(self) -> AbstractSet[str]:
+        """See DocumentStateStore."""
+        return self._damaged
 
     async def get_status(self, document_id: str) -> DocStatus | None:
         """See DocumentStateStore."""
@@ -152,13 +173,8 @@ class RecordDocumentStateStore(DocumentStateStore):
 
     async def get_many(self, document_ids: Collection[str]) -> dict[str, DocStatus]:
         """See DocumentStateStore."""
-        found = {}
-        for key, record in (await self._backend.read_many(KIND, document_ids)).items():
-            try:
-                found[key] = self._decode(record)
-            except BackendCorruptError as error:
-                _logger.warning("%s", error)
-        return found
+        records = await self._backend.read_many(KIND, document_ids)
+        return {key: doc for key, record in records.items() if (doc := self._readable(record)) is not None}
 
     async def examine_many(self, document_ids: Collection[str]) -> dict[str, StoredRecord]:
         """See DocumentStateStore."""
@@ -211,10 +227,11 @@ class RecordDocumentStateStore(DocumentStateStore):
         labels: dict[str, DocumentLabel] = {}
         found = {}
         for record in await self._backend.list_open(KIND):
-            label = labels.get(record.label)
+            label = labels.get(record.label) or readable_label(record.label)
             if label is None:
-                label = labels[record.label] = self._read_label(record.label)
-            found[record.key] = label
+                self._leave_out(record.key, _NO_LABEL)
+                continue
+            found[record.key] = labels[record.label] = label
         return found
 
     @property
@@ -224,7 +241,8 @@ class RecordDocumentStateStore(DocumentStateStore):
 
     async def counts(self) -> Mapping[DocumentLabel, int]:
         """See DocumentStateStore."""
-        return {self._read_label(label): count for label, count in (await self._backend.count_labels(KIND)).items()}
+        counted = await self._backend.count_labels(KIND)
+        return {label: counted[text] for text, label in (await self._readable_labels(counted)).items()}
 
     async def iter_statuses(self, where: LabelFilter | None = None) -> AsyncIterator[DocStatus]:
         """See DocumentStateStore."""
@@ -232,29 +250,46 @@ class RecordDocumentStateStore(DocumentStateStore):
         if labels is not None and not labels:
             return
         async for record in self._backend.list_records(KIND, labels=labels):
-            yield self._decode(record)
+            if (doc := self._readable(record)) is not None:
+                yield doc
 
     async def list_ids(self, where: LabelFilter) -> list[str]:
         """See DocumentStateStore."""
         return await self._backend.list_keys(KIND, await self._labels(where))
 
     async def _labels(self, where: LabelFilter) -> list[str]:
-        return [label for label in await self._backend.count_labels(KIND) if where(self._read_label(label))]
+        labels = await self._readable_labels(await self._backend.count_labels(KIND))
+        return [text for text, label in labels.items() if where(label)]
 
-    def _read_label(self, label: str) -> DocumentLabel:
+    async def _readable_labels(self, texts: Collection[str]) -> dict[str, DocumentLabel]:
+        """The labels that can be read; the documents that carry another one are left out."""
+        labels = {text: readable_label(text) for text in texts}
+        for document_id in await self._backend.list_keys(KIND, [text for text in texts if labels[text] is None]):
+            self._leave_out(document_id, _NO_LABEL)
+        return {text: label for text, label in labels.items() if label is not None}
+
+    def _readable(self, record: Record) -> DocStatus | None:
+        """What a record says; None if it is damaged."""
         try:
-            return read_label(label)
-        except msgspec.MsgspecError as error:
-            shown = f"a document carries the label '{label[:80]}', which is none of ours"
-            raise BackendCorruptError(self._backend.uri, f"{shown}: {error}. Restore its record.") from error
+            doc = self._decode(record)
+        except BackendCorruptError as error:
+            self._leave_out(record.key, str(error))
+            return None
+        if self._damaged:
+            self._damaged.discard(record.key)
+        return doc
+
+    def _leave_out(self, document_id: str, why: str) -> None:
+        if document_id not in self._damaged:
+            _logger.warning("Document '%s' is left out: %s", document_id, why)
+            self._damaged.add(document_id)
 
     def _decode(self, record: Record) -> DocStatus:
         try:
-            doc = decoded(record.value)
+            return document_of(record)
         except DamagedRecordError as error:
             said = f"the record of document '{record.key}' is damaged ({error}). `ingest verify --repair` mends it."
             raise BackendCorruptError(self._backend.uri, said) from error
-        return msgspec.structs.replace(doc, version=record.stamp.version, write_id=record.stamp.write_id)
 
 
 def _write_of(doc: DocStatus, expected: Stamp | None) -> Write:

@@ -70,6 +70,14 @@ def read_label(label: str) -> DocumentLabel:
     return DocumentLabel(*_decoder.decode(label))
 
 
+def readable_label(label: str) -> DocumentLabel | None:
+    """The facets a label stands for; None if it is none of ours."""
+    try:
+        return read_label(label)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
 def config_hash(parts: Mapping[str, str]) -> str:
     """One short text for the parts that come from configuration, which is all but the content; "" for no parts."""
     return _config_hash(tuple([item for item in parts.items() if item[0] != "content"]))

@@ -56,6 +56,7 @@ class Reason(StrEnum):
     CONTEXT_TOO_LONG = "context_too_long"
     SPEND_CEILING = "spend_ceiling"
     UNKNOWN_DOCUMENT = "unknown_document"
+    RECORD_DAMAGED = "record_damaged"
     INTERNAL_ERROR = "internal_error"
 
     @property
@@ -138,6 +139,9 @@ _MEANINGS: dict[Reason, _Meaning] = {
     ),
     Reason.UNKNOWN_DOCUMENT: _Meaning(
         Remedy.NEEDS_PERSON, "No source ever listed it. Remove the partition, or put the file in."
+    ),
+    Reason.RECORD_DAMAGED: _Meaning(
+        Remedy.NEEDS_PERSON, "Its record is not what was written. `ingest verify --repair` makes it again."
     ),
     Reason.INTERNAL_ERROR: _Meaning(Remedy.MAY_HEAL, "A fault of this program. Please report it with the error."),
 }

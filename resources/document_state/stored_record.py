@@ -86,6 +86,18 @@ def decoded(value: bytes) -> DocStatus:
         raise DamagedRecordError(str(error)) from error
 
 
+def document_of(record: Record) -> DocStatus:
+    """What a record says, with the stamp it has.
+
+    Raises:
+        DamagedRecordError: it is not what was written, or not of the document whose key it stands under.
+    """
+    doc = decoded(record.value)
+    if doc.document_id != record.key:
+        raise DamagedRecordError(f"it is of document '{doc.document_id}'")
+    return msgspec.structs.replace(doc, version=record.stamp.version, write_id=record.stamp.write_id)
+
+
 def _has_checksum(value: bytes) -> bool:
     return value[-_LENGTH : len(_NAME) - _LENGTH] == _NAME
 

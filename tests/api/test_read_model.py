@@ -13,7 +13,9 @@ from ingest_assets.api.read_model.state_file import open_in_state_file
 from resources.document_source.document_ids import source_uri
 from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import KIND, RecordDocumentStateStore
+from resources.document_state.label import label_of
 from resources.document_state.model import DocStatus, Presence, Status
+from resources.records.backend import RecordBackend
 from resources.records.memory_backend import MemoryBackend
 from resources.records.record import Write
 from resources.records.sqlite_backend import SqliteBackend
@@ -31,8 +33,9 @@ def _found(name: str, org_id: str = "ours", number: int = 0) -> DocStatus:
 class Followed:
     """A state with a read model of it, brought up to now before it is asked."""
 
-    def __init__(self, state: RecordDocumentStateStore, index: DocumentIndex) -> None:
-        self.state = state
+    def __init__(self, backend: RecordBackend, index: DocumentIndex) -> None:
+        self.backend = backend
+        self.state = RecordDocumentStateStore(backend)
         self.index = index
 
     async def up_to_now(self) -> DocumentIndex:
@@ -49,13 +52,13 @@ async def followed(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         backend = MemoryBackend()
         replica = Replica(backend, 1, 1)
         await replica.reconcile()
-        yield Followed(RecordDocumentStateStore(backend), replica)
+        yield Followed(backend, replica)
         replica.close()
     else:
         files = SqliteBackend(tmp_path / "state.db")
         await files.create()
         index = open_in_state_file(files.path)
-        yield Followed(RecordDocumentStateStore(files), index)
+        yield Followed(files, index)
         index.close()
         await files.close()
 
@@ -144,15 +147,46 @@ async def test_a_state_file_that_lost_a_trigger_is_indexed_anew(tmp_path: Path, 
     await backend.close()
 
 
-async def test_a_damaged_record_stops_no_write(tmp_path: Path) -> None:
-    """A value that is no JSON is left out of lists; it is written all the same, and so are those beside it."""
-    backend = SqliteBackend(tmp_path / "state.db")
-    await backend.create()
-    index = open_in_state_file(backend.path)
-    [result] = await backend.compare_and_set(KIND, [Write("a", b"\xff no JSON", None)])
+_DAMAGED = [
+    b"\xff no JSON",
+    b"",
+    b"{}",
+    b"[1]",
+    b'{"org_id": 1, "source_uri": "docs:a"}',
+    b'{"org_id": "ours", "source_uri": 7}',
+]
+
+
+@pytest.mark.parametrize("value", _DAMAGED)
+async def test_a_damaged_record_stops_nothing(followed: Followed, value: bytes) -> None:
+    """It is left out of lists and may be written all the same, as those beside it; once it is mended it is listed."""
+    first, second = _found("a.md", number=1), _found("b.md", number=2)
+    damaged = Write(first.document_id, value, None, label=label_of(first), open=True)
+    [result] = await followed.backend.compare_and_set(KIND, [damaged])
     assert result.written
-    assert index.page("ours", lambda _: True, "", "", 9) == []
+    await followed.state.set_many([(second, None)])
+    index = await followed.up_to_now()
+    assert index.page("ours", lambda _: True, "", "", 9) == [second.document_id]
+    [seen] = (await followed.state.examine_many([first.document_id])).values()
+    assert await followed.state.replace_faulty([(seen, first)]) == [True]
+    if isinstance(index, Replica):
+        await index.reconcile()
+    assert index.page("ours", lambda _: True, "", "", 9) == [first.document_id, second.document_id]
+
+
+@pytest.mark.parametrize("value", _DAMAGED)
+async def test_an_index_is_made_over_damaged_records(tmp_path: Path, value: bytes) -> None:
+    """What was damaged before a server ever looked at the state stops no server from starting."""
+    backend = SqliteBackend(tmp_path / "state.db")
+    await backend.compare_and_set(KIND, [Write("damaged", value, None)])
+    await RecordDocumentStateStore(backend).set_many([(_found("a.md"), None)])
+    index = open_in_state_file(backend.path)
+    assert index.page("ours", lambda _: True, "", "", 9) == ["000-ours"]
     index.close()
+    replica = Replica(backend, 1, 1)
+    await replica.reconcile()
+    assert replica.page("ours", lambda _: True, "", "", 9) == ["000-ours"]
+    replica.close()
     await backend.close()
 
 

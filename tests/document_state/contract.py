@@ -197,16 +197,48 @@ class DocumentStateStoreContract(ABC):
         assert await corpus.list_ids(lambda label: label.claimed) == ["claimed"]
 
     @pytest.mark.parametrize("value", [b"junk", b"{}", b'{"document_id": 3}', b""])
-    async def test_damaged_record_names_its_document(self, state, backend, value, caplog):
-        """A record that cannot be read is an error that says which one; of many it is left out, and told of."""
+    async def test_damaged_record_stops_nothing(self, state, backend, value, caplog):
+        """Asked for alone, it is an error that says which one; among many it is left out, named, and told of once."""
         await state.set_status("a", new())
-        await backend.compare_and_set(KIND, [Write("broken", value, None, NOW, label_of(new()))])
-        for reading in (state.get_status("broken"), self.read_all(state)):
-            with pytest.raises(BackendCorruptError, match=r"'broken'.*verify --repair"):
-                await reading
+        write = Write("broken", value, None, NOW, label_of(new("broken")), open=True)
+        await backend.compare_and_set(KIND, [write])
+        with pytest.raises(BackendCorruptError, match=r"'broken'.*verify --repair"):
+            await state.get_status("broken")
+        assert state.damaged == set()
+        for where in (None, lambda label: not label.claimed):
+            assert [doc.document_id async for doc in state.iter_statuses(where)] == ["a"]
+            assert state.damaged == {"broken"}
         assert (await state.get_many(["a", "broken"])).keys() == {"a"}
-        assert "'broken'" in caplog.text
-        assert await state.get_status("a") is not None
+        assert caplog.text.count("'broken' is left out") == 1
+        assert set(await state.list_due(NOW, 9)) == set(await state.open_labels()) == {"a", "broken"}
+        assert await state.counts() == {read_label(label_of(new())): 2}
+        await state.replace_faulty([((await state.examine_many(["broken"]))["broken"], new("broken"))])
+        assert (await state.get_many(["a", "broken"])).keys() == {"a", "broken"}
+        assert state.damaged == set()
+
+    @pytest.mark.parametrize("label", ["junk", "[]", ""])
+    async def test_damaged_label_stops_nothing(self, state, backend, label):
+        """A document whose label is none of ours is left out of what goes by labels, and named; it can be read."""
+        await state.set_status("a", new("a"))
+        write = Write("broken", encoded(new("broken")), None, NOW, label, open=True)
+        await backend.compare_and_set(KIND, [write])
+        for listing, found in (
+            (state.list_ids(lambda _: True), ["a"]),
+            (state.list_open(lambda _: True), ["a"]),
+            (state.counts(), {read_label(label_of(new("a"))): 1}),
+        ):
+            assert await listing == found
+            assert state.damaged == {"broken"}
+            assert await state.get_many(["broken"])
+            assert state.damaged == set()
+        assert [doc.document_id async for doc in state.iter_statuses(lambda _: True)] == ["a"]
+        assert [doc.document_id async for doc in state.iter_statuses()] == ["a", "broken"]
+
+    async def test_record_of_another_document_is_damaged(self, state, backend):
+        """What was copied under another key is not that document's, however whole it is."""
+        await backend.compare_and_set(KIND, [Write("b", encoded(new("a")), None, label=label_of(new("a")))])
+        assert await state.get_many(["b"]) == {}
+        assert state.damaged == {"b"}
 
     async def test_any_changed_byte_of_a_record_is_found(self, state, backend):
         """Whichever byte of a stored record is changed, looking at it says so; the others are without fault."""
@@ -273,8 +305,3 @@ class DocumentStateStoreContract(ABC):
             tokens.append(held.claim.token)
             [_] = await state.set_many([(transitions.released(held, NOW), held)])
         assert tokens == [1, 2, 3]
-
-    @staticmethod
-    async def read_all(state):
-        """Read every record."""
-        return [doc async for doc in state.iter_statuses()]

@@ -13,6 +13,7 @@ from resources.document_state.model import LinkState, Presence, Status
 from resources.document_state.reasons import Reason
 from resources.extractor.local_extractor import LocalExtractor
 from resources.extractor.none_extractor import NoneExtractor
+from resources.records.record import Write
 from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import StoreUnavailableError
 from tests.engine.workshop import STAMP, RecordedReports, workers
@@ -367,6 +368,23 @@ class TestNothingTwice:
         assert (report.result.status, report.result.reason) == (Outcome.FAILED, Reason.UNKNOWN_DOCUMENT)
         assert report.result.error
         assert await shop.state.get_status("hand-added") is None
+
+    async def test_damaged_record(self, shop):
+        """A due document whose record cannot be read fails alone and says what mends it; its record is left alone."""
+        shop.put("a.md", "text")
+        shop.put("b.md", "text")
+        await shop.discover()
+        seen = await shop.backend.read("document", shop.id_of("a.md"))
+        damaged = Write(seen.key, b"{}", seen.stamp, seen.due_at, seen.label, seen.open)
+        [written] = await shop.backend.compare_and_set("document", [damaged])
+        worker, reporter = await shop.worker(), RecordedReports()
+        await shop.engine(worker, reporter).pull(10)
+        results = {report.result.document_id: report.result for report in reporter.reports}
+        assert results[shop.id_of("b.md")].status is Outcome.SUCCEEDED
+        failed = results[shop.id_of("a.md")]
+        assert (failed.status, failed.reason) == (Outcome.FAILED, Reason.RECORD_DAMAGED)
+        assert "verify --repair" in failed.reason.what_to_do
+        assert (await shop.backend.read("document", seen.key)).stamp == written.stamp
 
     async def test_a_document_named_twice_is_done_once(self, shop):
         """Naming a document twice in one request is no error and no double work."""

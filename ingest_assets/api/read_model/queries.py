@@ -20,17 +20,31 @@ _ROW = """
 key, json_extract(value, '$.org_id'), label,
 substr(json_extract(value, '$.source_uri'), instr(json_extract(value, '$.source_uri'), ':') + 1)
 """
+# A damaged record has no row: it may be no JSON, or lack what a row is made of. Once it is mended it gets one.
+_IS_READABLE = """
+CASE WHEN json_valid(value)
+THEN json_type(value, '$.org_id') = 'text' AND instr(json_extract(value, '$.source_uri'), ':') > 0 END
+"""
 FILL = f"""
 INSERT INTO document_index
 SELECT {_ROW} FROM (SELECT key, label, CAST(value AS TEXT) AS value FROM records WHERE kind = '{KIND}')
-WHERE json_valid(value)
+WHERE {_IS_READABLE}
+"""  # noqa: S608
+_PUT_NEW = f"""
+INSERT OR REPLACE INTO document_index
+SELECT {_ROW} FROM (SELECT NEW.key AS key, NEW.label AS label, CAST(NEW.value AS TEXT) AS value)
+WHERE {_IS_READABLE};
 """  # noqa: S608
 TRIGGERS = {
     "document_index_insert": f"""
         CREATE TRIGGER document_index_insert AFTER INSERT ON records WHEN NEW.kind = '{KIND}' BEGIN
-            INSERT OR REPLACE INTO document_index
-            SELECT {_ROW} FROM (SELECT NEW.key AS key, NEW.label AS label, CAST(NEW.value AS TEXT) AS value)
-            WHERE json_valid(value);
+            {_PUT_NEW}
+        END
+    """,
+    "document_index_mend": f"""
+        CREATE TRIGGER document_index_mend AFTER UPDATE OF value ON records
+        WHEN NEW.kind = '{KIND}' AND NOT EXISTS (SELECT 1 FROM document_index WHERE key = NEW.key) BEGIN
+            {_PUT_NEW}
         END
     """,  # noqa: S608
     "document_index_update": f"""

@@ -15,7 +15,7 @@ from ingest_assets.api.read_model import queries as sql
 from ingest_assets.api.read_model.document_index import DocumentIndex
 from resources.document_source.document_ids import encoded_key
 from resources.document_state.document_state_store import KIND, utc_now
-from resources.records.backend import BackendError, RecordBackend
+from resources.records.backend import BackendCorruptError, BackendError, RecordBackend
 from resources.records.decoding import decoded
 from resources.records.record import Record
 from resources.sqlite_file import SqliteFile
@@ -116,7 +116,11 @@ class Replica(DocumentIndex):
     def _put(self, records: Iterable[Record], gone: Collection[str]) -> None:
         rows = []
         for record in records:
-            named = decoded(self._backend.uri, KIND, record, _Named)
+            try:
+                named = decoded(self._backend.uri, KIND, record, _Named)
+            except BackendCorruptError as error:
+                log.warning("Document '%s' is left out of lists: %s", record.key, error)
+                continue
             rows.append((record.key, named.org_id, record.label, encoded_key(named.source_uri), self._round))
         with self._file.transaction() as connection:
             connection.executemany(sql.ADD_LABEL, [(label,) for label in {row[2] for row in rows}])
