@@ -3,9 +3,14 @@
 from ingest_assets.components import Components
 from ingest_assets.engine.entry_finding import EntryFinder, FreeEntries
 from ingest_assets.engine.progress import Progress
+from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.patience import Patience
 from resources.document_state.workers import WorkerWatch
+
+# Whoever waits for money has time. On a machine so busy that a heartbeat misses its lease (seen with 16 runs on two
+# processors that 20 others shared), a worker that only is slow must not be ended for it.
+_LEASES_OF_PATIENCE = 4
 
 
 def open_entry_finder(components: Components, worker_id: str, job_id: str, progress: Progress) -> EntryFinder:
@@ -27,12 +32,12 @@ def open_entry_finder(components: Components, worker_id: str, job_id: str, progr
 
     assert isinstance(extractor, LlmExtractor)
     gate, journal, settings = components.spend_gate, components.journal, components.settings
-    watch = WorkerWatch(components.backend, settings.lease)
+    watch = WorkerWatch(components.backend, _LEASES_OF_PATIENCE * settings.lease)
 
     async def sweep() -> None:
         # Whoever is found dead here is settled in all else by the sweep of `runs.recovery`.
         await watch.bury()
-        await gate.sweep(watch.living_ids)
+        await gate.sweep(watch.living_ids, utc_now())
 
     patience = Patience(
         settings.spend.wait_seconds,

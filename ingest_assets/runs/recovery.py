@@ -94,7 +94,7 @@ async def _release_ownerless(components: Components, watch: WorkerWatch) -> int:
 async def _settle_spending(components: Components, watch: WorkerWatch) -> None:
     """Put what the dead have spent, or may have spent, in place of what they had reserved."""
     if components.extractor.is_paid or await components.ledger.open_reservations():
-        await components.spend_gate.sweep(watch.living_ids)
+        await components.spend_gate.sweep(watch.living_ids, utc_now())
 
 
 async def _held_by(components: Components, worker: WorkerRecord) -> list[DocStatus]:

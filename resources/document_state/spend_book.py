@@ -11,6 +11,8 @@ import msgspec
 
 ByModel = Mapping[str, "SpendTotals"]
 
+_GIVEN_BACK_KEPT = 256
+
 
 class Ceilings(msgspec.Struct, frozen=True):
     """The most that may be spent, in millionths of a dollar; None: no limit."""
@@ -142,12 +144,14 @@ class SpendBook(msgspec.Struct, frozen=True, omit_defaults=True):
         open: reservations by id.
         days: what was settled, by day and model; days that nothing more can be added to move out.
         jobs: what was settled by job; idle ones move out.
+        given_back: the latest reservations that this book had lost and was given back, so that none is twice.
     """
 
     day: str = ""
     open: Mapping[str, OpenReservation] = {}
     days: Mapping[str, ByModel] = {}
     jobs: Mapping[str, JobSpend] = {}
+    given_back: tuple[str, ...] = ()
 
     def reserved(self, wanted: Reservation, ceilings: Ceilings, day: str) -> "SpendBook | Refusal":
         """With a reservation, or why not. Reserving again what is reserved changes nothing.
@@ -167,9 +171,14 @@ class SpendBook(msgspec.Struct, frozen=True, omit_defaults=True):
         ]
         if refusals:
             return next((refusal for refusal in refusals if refusal.is_final), refusals[0])
-        return msgspec.structs.replace(
-            self, day=today, open={**self.open, wanted.reservation_id: OpenReservation(wanted, today)}
-        )
+        return self._with_open(wanted, today)
+
+    def with_lost(self, lost: Reservation, day: str) -> "SpendBook":
+        """With a reservation that this book has lost, whatever the ceilings say: calls of it may have been billed."""
+        if lost.reservation_id in self.open or lost.reservation_id in self.given_back:
+            return self
+        given_back = (*self.given_back, lost.reservation_id)[-_GIVEN_BACK_KEPT:]
+        return msgspec.structs.replace(self._with_open(lost, max(self.day, day)), given_back=given_back)
 
     def left(self, job_id: str, ceilings: Ceilings, day: str) -> int | None:
         """What a job may still reserve; None: no ceiling holds it."""
@@ -221,6 +230,10 @@ class SpendBook(msgspec.Struct, frozen=True, omit_defaults=True):
                 if job_id not in idle or job_id not in jobs or jobs[job_id].n_settled != job.n_settled
             },
         )
+
+    def _with_open(self, reservation: Reservation, day: str) -> "SpendBook":
+        added = {reservation.reservation_id: OpenReservation(reservation, day)}
+        return msgspec.structs.replace(self, day=day, open={**self.open, **added})
 
     def _limits(self, job_id: str, ceilings: Ceilings, today: str) -> list["_Limit"]:
         job = self.jobs.get(job_id)

@@ -43,7 +43,8 @@ class SpendGate:
         return await self._admit(wanted, lambda: patience.outlast(attempt))
 
     async def _admit(self, wanted: Reservation, reserve: Callable[[], Awaitable[Refusal | None]]) -> Refusal | None:
-        await self._journal.open_log(CallLog(wanted.reservation_id, wanted.worker_id, wanted.micro_usd))
+        log = CallLog(wanted.reservation_id, wanted.worker_id, wanted.micro_usd, job_id=wanted.job_id)
+        await self._journal.open_log(log)
         refusal = await reserve()
         if refusal is not None:
             await self._discard(wanted.reservation_id)
@@ -59,12 +60,13 @@ class SpendGate:
         await self._ledger.settle(reservation_id, spent_of(log))
         await self._journal.close(reservation_id)
 
-    async def sweep(self, living: Callable[[], Awaitable[Collection[str]]]) -> list[str]:
+    async def sweep(self, living: Callable[[], Awaitable[Collection[str]]], now: datetime) -> list[str]:
         """Settle what the dead had reserved; the reservations that were.
 
         Args:
             living: the ids of all workers that are not declared dead. Asked after logs and ledger were read: whoever
                 holds one of these had registered before, so if it is not among the living, it is dead or has ended.
+            now: the day for which calls count whose reservation the ledger has lost.
         """
         logs = await self._journal.logs()
         held = await self._ledger.open_reservations()
@@ -73,15 +75,40 @@ class SpendGate:
         for reservation_id in dead:
             await self.settle(reservation_id)
         known = {each.reservation_id for each in held}
-        for log in logs:
-            if log.reservation_id not in known and log.worker_id not in alive:
+        unknown = {log.reservation_id for log in logs if log.reservation_id not in known and log.worker_id not in alive}
+        return dead + await self._sweep_unknown(unknown, now)
+
+    async def _sweep_unknown(self, reservation_ids: Collection[str], now: datetime) -> list[str]:
+        """End the logs of the dead that have no reservation; those whose calls nobody had settled.
+
+        One without a call is of a batch that was refused, or died before it reserved; a sealed one is settled. One
+        that is open *now*, after the ledger was read, never was: no reservation goes before its log is sealed. So the
+        ledger has lost it, in a power cut or by an older copy that was put in its place.
+        """
+        if not reservation_ids:
+            return []
+        lost = []
+        for log in await self._journal.logs():
+            if log.reservation_id not in reservation_ids:
+                continue
+            if log.sealed or not log.calls:
                 await self._discard(log.reservation_id)
-        return dead
+            else:
+                await self._ledger.give_back(_reservation_of(log), now)
+                await self.settle(log.reservation_id)
+                lost.append(log.reservation_id)
+        return lost
 
     async def _discard(self, reservation_id: str) -> None:
         """Remove a log that has no reservation."""
         await self._journal.seal(reservation_id)
         await self._journal.close(reservation_id)
+
+
+def _reservation_of(log: CallLog) -> Reservation:
+    """What had been reserved for the calls of a log."""
+    model = next(iter(log.calls.values())).model
+    return Reservation(log.reservation_id, log.job_id, log.worker_id, model, log.limit_micro_usd)
 
 
 def spent_of(log: CallLog) -> dict[str, SpendTotals]:

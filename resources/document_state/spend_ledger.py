@@ -69,6 +69,10 @@ class SpendLedger:
                 return None
             await tries.after_race()
 
+    async def give_back(self, lost: Reservation, now: datetime) -> None:
+        """Hold again what was held for calls that were begun: an older copy of the ledger does not know of it."""
+        await self._change(lambda book: book.with_lost(lost, day_of(now)))
+
     async def settle(self, reservation_id: str, spent: ByModel) -> None:
         """Put what a batch cost in place of what was held back for it. One that is settled stays as it is."""
         await self._change(lambda book: book.settled(reservation_id, spent))

@@ -26,7 +26,7 @@ class SqliteBackend(RecordBackend):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.uri = f"sqlite:///{path}"
-        self._file = SqliteFile(path, sql.MIGRATIONS, synchronous="NORMAL")
+        self._file = SqliteFile(path, sql.MIGRATIONS, synchronous="FULL")
 
     async def _read(self, kind: str, keys: Collection[str]) -> dict[str, Record]:
         with self._errors():

@@ -105,6 +105,11 @@ class TestFile:
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()} == {0o600}
 
+    async def test_each_commit_is_synced(self, backend):
+        """What was written outlives a power cut: the ledger of what was spent lies here."""
+        await backend.create()
+        assert backend._file.connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
     async def test_due_listing_uses_its_index(self, backend, path):
         """Listing what is due never scans all records."""
         await put(backend, "a", due_at=NOW + MICROSECOND)

@@ -16,6 +16,7 @@ from resources.document_state.spend_ledger import SpendLedger
 from resources.document_state.workers import WorkerWatch
 from resources.records.uri import open_backend
 from tests.records.processes_contract import run_together
+from tests.spending.spending import NOW
 from tests.spending.spending_process import (
     AFFORDABLE,
     CALLS_OF_A_JOB,
@@ -78,7 +79,7 @@ class RacesContract(ABC):
         watch = WorkerWatch(backend)
         await watch.bury()
         for _ in range(2):
-            await SpendGate(ledger, journal).sweep(watch.living_ids)
+            await SpendGate(ledger, journal).sweep(watch.living_ids, NOW)
         report = await ledger.report()
         spent = sum(spent_in(models) for models in report.days.values())
         assert report.open == await journal.logs() == []

@@ -63,7 +63,9 @@ def buy(uri: str, together, artifacts: str, provider: Path, seed: int, *, exact:
         backend, journal = open_backend(uri, Path("/")), open_journal(artifacts, Path("/"))
         gate = SpendGate(SpendLedger(backend), journal)
         worker, watch = await Worker.register(backend, "run", NOW), WorkerWatch(backend)
-        patience = Patience(_WAIT_SECONDS, partial(gate.sweep, watch.living_ids), LEASE.total_seconds(), lambda: None)
+        patience = Patience(
+            _WAIT_SECONDS, partial(gate.sweep, watch.living_ids, NOW), LEASE.total_seconds(), lambda: None
+        )
         together.wait()
         for number in range(JOBS_OF_EACH):
             name = f"{seed}-{number}"

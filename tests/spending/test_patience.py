@@ -46,7 +46,7 @@ class Desk:
         async def living():
             return self.living
 
-        await self.gate.sweep(living)
+        await self.gate.sweep(living, self.now)
 
     def _waits(self):
         self.n_waits += 1

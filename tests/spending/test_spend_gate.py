@@ -1,8 +1,10 @@
 """The gate: journal and ledger in one order, so that whoever dies wherever, what was spent is in the ledger once."""
 
+import asyncio
+
 import pytest
 
-from resources.artifact_store.paid_results.call_log import ReservationClosedError
+from resources.artifact_store.paid_results.call_log import CallLog, ReservationClosedError
 from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
 from resources.artifact_store.paid_results.usage import Usage
 from resources.document_state.spend_book import Ceilings, SpendTotals
@@ -95,9 +97,9 @@ class TestSweep:
         await gate.admit(reservation("r1", 900), CEILINGS, NOW)
         await journal.begin("r1", [call("a", 100), call("b", 200)])
         await journal.record("r1", call("a", 100), [answer("a")], Usage(10, 5, 60), NOW)
-        assert await gate.sweep(everybody) == []
-        assert await gate.sweep(nobody) == ["r1"]
-        assert await gate.sweep(nobody) == []
+        assert await gate.sweep(everybody, NOW) == []
+        assert await gate.sweep(nobody, NOW) == ["r1"]
+        assert await gate.sweep(nobody, NOW) == []
         assert await totals(ledger) == SpendTotals(2, 10, 5, 260, 200, 900)
         assert await journal.logs() == []
 
@@ -116,7 +118,7 @@ class TestSweep:
             cost = 60
             died_in = (ledger, "settle") if step == "seal" else (journal, "close")
             await _die_in(gate.settle("r1"), *died_in)
-        await gate.sweep(nobody)
+        await gate.sweep(nobody, NOW)
         assert (await totals(ledger)).micro_usd == cost
         assert await ledger.open_reservations() == await journal.logs() == []
 
@@ -124,7 +126,7 @@ class TestSweep:
         """It wakes after the sweep: its call is refused, its late answer is kept, and its own settlement is nothing."""
         await gate.admit(reservation("r1", 500), CEILINGS, NOW)
         await journal.begin("r1", [call("a", 100)])
-        await gate.sweep(nobody)
+        await gate.sweep(nobody, NOW)
         with pytest.raises(ReservationClosedError):
             await journal.begin("r1", [call("b", 100)])
         await journal.record("r1", call("a", 100), [answer("a")], Usage(1, 1, 60), NOW)
@@ -135,11 +137,11 @@ class TestSweep:
     async def test_worker_that_slept_before_it_reserved_spends_nothing(self, gate, ledger, journal):
         """Its log went with the sweep, so its reservation, made when it wakes, is money without a call."""
         await _die_in(gate.admit(reservation("r1", 500), CEILINGS, NOW), ledger, "reserve")
-        await gate.sweep(nobody)
+        await gate.sweep(nobody, NOW)
         await ledger.reserve(reservation("r1", 500), CEILINGS, NOW)
         with pytest.raises(ReservationClosedError):
             await journal.begin("r1", [call("a", 100)])
-        await gate.sweep(nobody)
+        await gate.sweep(nobody, NOW)
         assert await ledger.open_reservations() == []
 
     async def test_worker_that_registers_during_the_sweep_is_spared(self, gate, ledger, journal):
@@ -149,13 +151,68 @@ class TestSweep:
             await gate.admit(reservation("r1", 500), CEILINGS, NOW)
             return ["w"]
 
-        assert await gate.sweep(living) == []
+        assert await gate.sweep(living, NOW) == []
         await journal.begin("r1", [call("a", 100)])
+
+    async def test_calls_of_a_reservation_that_the_ledger_lost_are_settled(self, gate, journal):
+        """A power cut, or an older copy in its place: what was paid and may have been counts, once, for its job."""
+        await gate.admit(reservation("r1", 500), CEILINGS, NOW)
+        await journal.begin("r1", [call("a", 100), call("b", 200)])
+        await journal.record("r1", call("a", 100), [answer("a")], Usage(10, 5, 60), NOW)
+        emptied = SpendLedger(MemoryBackend())
+        gate = SpendGate(emptied, journal)
+        assert await gate.sweep(everybody, NOW) == []
+        await asyncio.gather(*(gate.sweep(nobody, NOW) for _ in range(3)))
+        assert await totals(emptied) == SpendTotals(2, 10, 5, 260, 200, 500)
+        assert list((await emptied.report()).jobs) == ["j"]
+        assert await emptied.open_reservations() == await journal.logs() == []
+
+    @pytest.mark.parametrize("step", ["give_back", "seal", "settle", "close"])
+    async def test_death_while_a_lost_reservation_is_settled(self, journal, step):
+        """Wherever that sweep dies, the next one ends it, and every call counts once."""
+        gate = SpendGate(SpendLedger(MemoryBackend()), journal)
+        await gate.admit(reservation("r1", 500), CEILINGS, NOW)
+        await journal.begin("r1", [call("a", 100)])
+        emptied = SpendLedger(MemoryBackend())
+        gate = SpendGate(emptied, journal)
+        await _die_in(gate.sweep(nobody, NOW), journal if step in {"seal", "close"} else emptied, step)
+        await gate.sweep(nobody, NOW)
+        assert (await totals(emptied)).micro_usd == 100
+        assert await emptied.open_reservations() == await journal.logs() == []
+
+    async def test_slow_sweep_gives_nothing_back_twice(self, gate, ledger, journal, monkeypatch):
+        """One that saw a lost reservation's log before another sweep settled it changes nothing any more."""
+        await journal.open_log(CallLog("r1", "w", 500))
+        await journal.begin("r1", [call("a", 100)])
+        seen = await journal.logs()
+        await gate.sweep(nobody, NOW)
+
+        async def as_it_was():
+            return seen
+
+        monkeypatch.setattr(journal, "logs", as_it_was)
+        await gate.sweep(nobody, NOW)
+        assert (await totals(ledger)).micro_usd == 100
+        assert await ledger.open_reservations() == []
+
+    async def test_batch_that_is_settled_during_the_sweep_counts_once(self, gate, ledger, journal, monkeypatch):
+        """Its log was read while it was open, its reservation when it was settled: that is no loss."""
+        await gate.admit(reservation("r1", 500), CEILINGS, NOW)
+        await journal.begin("r1", [call("a", 100)])
+        read = ledger.open_reservations
+
+        async def settled_first():
+            await gate.settle("r1")
+            return await read()
+
+        monkeypatch.setattr(ledger, "open_reservations", settled_first)
+        assert await gate.sweep(nobody, NOW) == []
+        assert (await totals(ledger)).micro_usd == 100
 
     async def test_lost_journal_counts_as_all_spent(self, gate, ledger, journal):
         """If the journal is gone, a reservation is never just released."""
         await ledger.reserve(reservation("r1", 500), CEILINGS, NOW)
-        await gate.sweep(nobody)
+        await gate.sweep(nobody, NOW)
         assert (await totals(ledger)).assumed_micro_usd == 500
 
 

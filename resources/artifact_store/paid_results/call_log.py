@@ -68,6 +68,7 @@ class CallLog(msgspec.Struct, frozen=True, omit_defaults=True):
         micro_usd: what was spent, calls whose bill is unknown at their worst; kept, since adding up anew for each of a
             thousand calls would be a million additions.
         calls: each call by its id.
+        job_id: the ingest job they are for.
     """
 
     reservation_id: str
@@ -76,6 +77,7 @@ class CallLog(msgspec.Struct, frozen=True, omit_defaults=True):
     sealed: bool = False
     micro_usd: int = 0
     calls: Mapping[str, LoggedCall] = {}
+    job_id: str = ""
 
     def begun(self, calls: Sequence[Call]) -> "CallLog":
         """With calls that are about to be sent. Beginning one again changes nothing.
