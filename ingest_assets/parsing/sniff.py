@@ -7,10 +7,12 @@ from typing import NamedTuple
 from resources.document_state.reasons import Reason
 
 from . import formats
-from .archive_kinds import is_gzip, is_tar
+from .archive_kinds import is_tar
+from .compressed import is_compressed
 from .decode import decode
 from .inflate import zip_names
 from .limits import ParseLimits
+from .mbox import is_mailbox
 from .result import Refused
 
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -26,8 +28,6 @@ _BINARY = (
     (b"\x01\xda\x01\x01", "an SGI image"),
     (b"DDS ", "a DDS image"),
     (b"BM", "a bitmap image"),
-    (b"BZh", "a bzip2 archive"),
-    (b"\xfd7zXZ", "an xz archive"),
     (b"7z\xbc\xaf", "a 7z archive"),
     (b"Rar!", "a rar archive"),
     (b"\x7fELF", "a program"),
@@ -38,6 +38,7 @@ _BINARY = (
     (b"\x28\xb5\x2f\xfd", "a zstd archive"),
     (b"SQLite format 3\x00", "a database"),
     (b"RIFF", "a sound, picture or film"),
+    (b"070701", "a cpio archive"),
     (b"AT&TFORM", "a DjVu scan"),
     (b"\xffWPC", "a WordPerfect document"),
 )
@@ -101,7 +102,7 @@ def sniff(filename: str, content: bytes, limits: ParseLimits) -> Sniffed:
     """
     if content.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return Sniffed(_zip_type(content, limits))
-    if is_gzip(content) or is_tar(content):
+    if is_compressed(content) or is_tar(content) or is_mailbox(filename, content):
         return Sniffed(formats.ARCHIVE)
     if content.startswith(_OLE):
         return Sniffed(_ole_type(content))

@@ -1,15 +1,15 @@
-"""The members of a container, a page at a time, in the child: archives and the attachments of mails.
+"""The members of a container, a page at a time, in the child: archives, mailboxes, the attachments of mails.
 
 Everything is inflated here and counted. Names are given as they are found; who asks gives names of his own.
 """
 
-import gzip
 import io
 import stat
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -18,15 +18,17 @@ from resources.document_source.unpacker import UnpackedMember
 from resources.document_state.reasons import Reason
 
 from . import formats
-from .archive_kinds import is_gzip, is_tar
+from .archive_kinds import is_tar
+from .compressed import check_size, inflate, is_compressed
 from .inflate import Archive
 from .limits import ParseLimits
+from .mbox import is_mailbox, messages
 from .result import ParseFailure, Refused, Unpacked
 from .sniff import sniff
 
 _ZIP = b"PK"
 _BLOCK = 512
-_STEP = 1 << 20
+_COMPRESSED = (".gz", ".bz2", ".xz")
 _MOST_IN_PAGE = 1000
 _PAGE_BYTES = 8 << 20
 _NAME_CHARS = 1024
@@ -49,6 +51,8 @@ def unpack(filename: str, content: bytes, first: int, limits: ParseLimits) -> Un
         return ParseFailure(
             Reason.OUT_OF_MEMORY, f"Unpacking needed more; limits.memory_bytes is {limits.memory_bytes:,}."
         )
+    except RecursionError:
+        return ParseFailure(Reason.TOO_DEEP, "Its parts are nested deeper than any program writes them.")
     except Exception as error:  # noqa: BLE001 - readers of archives raise anything; the container is what failed
         return ParseFailure(Reason.MALFORMED, f"It cannot be unpacked: {type(error).__name__}.")
 
@@ -68,7 +72,7 @@ def examine(filename: str, content: bytes, limits: ParseLimits) -> None:
             if refused.reason is Reason.INFLATES_TOO_MUCH:
                 raise
             n_encrypted += refused.reason is Reason.PASSWORD_REQUIRED
-        _check_size(n_bytes, limits)
+        check_size(n_bytes, limits)
     if not n_members:
         raise Refused(Reason.NO_TEXT, "It is an archive without a file in it.")
     if n_encrypted == n_members:
@@ -92,15 +96,17 @@ def members_of(filename: str, content: bytes, limits: ParseLimits) -> Iterator[_
     elif media_type != formats.ARCHIVE:
         if is_archive(filename) and not content.startswith(_ZIP):  # it was overwritten, perhaps, and comes back
             raise Refused(Reason.MALFORMED, "Its name is that of an archive, and its content is not.")
-    elif is_gzip(content):
-        inflated = _gunzipped(content, limits)
+    elif is_compressed(content):
+        inflated = inflate(content, limits)
         if is_tar(inflated):
             yield from _tar_members(inflated, limits)
         else:
-            name = PurePosixPath(filename).name
-            yield _Found(name[:-3] if name.lower().endswith(".gz") else name, lambda: inflated)
+            path = PurePosixPath(filename)
+            yield _Found(path.stem if path.suffix.lower() in _COMPRESSED else path.name, lambda: inflated)
     elif is_tar(content):
         yield from _tar_members(content, limits)
+    elif is_mailbox(filename, content):
+        yield from (_Found(name, partial(bytes, message)) for name, message in messages(content))
     else:
         yield from _zip_members(content, limits)
 
@@ -116,7 +122,7 @@ def _page(found: Iterator[_Found], first: int, limits: ParseLimits) -> Unpacked:
             return Unpacked(members, is_last=False)
         members.append(_loaded(name.encode("utf-8", "replace").decode()[:_NAME_CHARS], load, limits))
         n_bytes += len(members[-1].content)
-        _check_size(n_bytes, limits)
+        check_size(n_bytes, limits)
     return Unpacked(members, is_last=True)
 
 
@@ -143,13 +149,6 @@ def _counted(found: Iterator[_Found], limits: ParseLimits) -> Iterator[_Found]:
         yield member
 
 
-def _check_size(n_bytes: int, limits: ParseLimits) -> None:
-    if n_bytes > limits.inflated_bytes:
-        raise Refused(
-            Reason.INFLATES_TOO_MUCH, f"It unpacks to more; limits.inflated_bytes is {limits.inflated_bytes:,}."
-        )
-
-
 def _zip_members(content: bytes, limits: ParseLimits) -> Iterator[_Found]:
     archive = Archive(content, limits)
     for entry in archive.entries:
@@ -165,19 +164,6 @@ def _zip_loader(archive: Archive, entry: zipfile.ZipInfo) -> Callable[[], bytes]
         return data
 
     return load
-
-
-def _gunzipped(content: bytes, limits: ParseLimits) -> bytes:
-    """All streams of a gzip file, inflated and counted."""
-    inflated = bytearray()
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-            while chunk := file.read(_STEP):
-                inflated += chunk
-                _check_size(len(inflated), limits)
-    except (OSError, EOFError, zlib.error) as error:
-        raise Refused(Reason.MALFORMED, "The gzip file is damaged or cut off.") from error
-    return bytes(inflated)
 
 
 def _tar_members(content: bytes, limits: ParseLimits) -> Iterator[_Found]:
@@ -201,7 +187,7 @@ def _tar_loader(file: tarfile.TarFile, entry: tarfile.TarInfo, limits: ParseLimi
     def load() -> bytes:
         reader = file.extractfile(entry)
         data = reader.read(limits.inflated_bytes + 1) if reader else b""  # holes are read as zeros, and counted
-        _check_size(len(data), limits)
+        check_size(len(data), limits)
         return data
 
     return load

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 # Office files are zips too, and documents: only these names say that somebody packed files together.
-_ARCHIVES = (".zip", ".tar", ".tgz", ".gz")
+_ARCHIVES = (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".gz", ".bz2", ".xz", ".mbox")
 _MAILS = (".eml",)
+_LONGEST = 5
 _SUFFIX = re.compile(r"(?:\.tar)?\.[A-Za-z0-9]{1,10}\Z")
 _PART_BYTES = 255
 _NAME_BYTES = 1000
@@ -14,12 +15,12 @@ _NAME_BYTES = 1000
 
 def is_archive(name: str) -> bool:
     """Whether an object of this name, or URI, has no text of its own, only members."""
-    return name[-4:].lower().endswith(_ARCHIVES)
+    return name[-_LONGEST:].lower().endswith(_ARCHIVES)
 
 
 def is_container(name: str) -> bool:
     """Whether an object of this name, or URI, may have members."""
-    return name[-4:].lower().endswith(_ARCHIVES + _MAILS)
+    return name[-_LONGEST:].lower().endswith(_ARCHIVES + _MAILS)
 
 
 def names_of_ours(names: Sequence[str]) -> list[str]:

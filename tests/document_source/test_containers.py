@@ -48,7 +48,9 @@ def test_uris_of_members(key: bytes, path: str) -> None:
     assert not re.search("!", container)
 
 
-@pytest.mark.parametrize("name", ["a.zip", "A.ZIP", "a.tar", "a.tar.gz", "a.tgz", "a.gz"])
+@pytest.mark.parametrize(
+    "name", ["a.zip", "A.ZIP", "a.tar", "a.tar.gz", "a.tgz", "a.gz", "a.tar.bz2", "a.TBZ2", "a.txz", "a.xz", "a.mbox"]
+)
 def test_archives(name: str) -> None:
     """Archives are known by their names, in any case."""
     assert is_archive(name)

@@ -1,5 +1,6 @@
 """What lies in containers, listed and read through the process that opens them."""
 
+import bz2
 import io
 import os
 import re
@@ -168,14 +169,19 @@ class TestMemberSource(DocumentSourceContract):
 
 
 def test_every_kind(source, root):
-    """Zip, tar, gzip and mail: what lies in them is listed after them, and read as it was put in."""
+    """Zip, tar, compressed file, mail, mailbox: what lies in them is listed after them, and read as it was put in."""
     (root / "a.zip").write_bytes(zipped(("x/ä 1.md", b"one"), (".hidden", b""), ("empty/", b"")))
     (root / "b.tar").write_bytes(tarred(("x.md", b"two")))
     (root / "c.tar.gz").write_bytes(tarred(("x.md", b"three"), mode="w:gz"))
     (root / "d.eml").write_bytes(mail(("x.md", b"four")))
-    listed = uris(source)
+    (root / "e.txz").write_bytes(tarred(("x.md", b"five"), mode="w:xz"))
+    (root / "f.md.bz2").write_bytes(bz2.compress(b"six"))
+    (root / "g.mbox").write_bytes(b"From a@x Mon Jan  1 10:00:00 2024\n" + mail(("x.md", b"seven")))
+    listed = [re.sub("message-[0-9a-f]{16}", "message", uri) for uri in uris(source)]
     assert sorted(listed) == [
         "a.zip", "a.zip!/x/%C3%A4%201.md", "b.tar", "b.tar!/x.md", "c.tar.gz", "c.tar.gz!/x.md", "d.eml", "d.eml!/x.md",
+        "e.txz", "e.txz!/x.md", "f.md.bz2", "f.md.bz2!/f.md", "g.mbox", "g.mbox!/message.eml",
+        "g.mbox!/message.eml!/x.md",
     ]  # fmt: skip
     assert marked(source) == []
     assert source.read("docs:a.zip!/x/%C3%A4%201.md", 100).content == b"one"

@@ -8,6 +8,7 @@ from ingest_assets.parsing import Chunking, ParseFailure, ParseLimits
 from ingest_assets.parsing.clean import clean
 from ingest_assets.parsing.decode import decode
 from ingest_assets.parsing.document import parse
+from ingest_assets.parsing.unpack import unpack
 from resources.document_state.reasons import Reason
 
 from . import makers
@@ -61,6 +62,24 @@ def test_entities_in_office_parts_are_refused() -> None:
     prologue = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
     assert refused("x.docx", makers.word("<w:p><w:r><w:t>&x;</w:t></w:r></w:p>", prologue)) is Reason.MALFORMED
     assert refused("x.xml", '<!DOCTYPE r [<!ENTITY x "y">]><r>&x;</r>') is Reason.MALFORMED
+
+
+def test_what_gives_no_order_of_reading_is_malformed_or_read_as_it_is() -> None:
+    """A book that names no chapters is damaged; a mail whose boundary is missing is read as the text that it holds."""
+    book = {"mimetype": "application/epub+zip", "META-INF/container.xml": '<rootfile full-path="b.opf"/>'}
+    assert refused("x.epub", makers.zipped({**book, "b.opf": "<package/>", "a.xhtml": "words"})) is Reason.MALFORMED
+    mail = "From: a@b\nTo: c@d\nContent-Type: multipart/mixed\n\nThe words of a broken mail."
+    assert "The words of a broken mail." in whole(parsed("x.eml", mail))
+
+
+def test_a_mail_too_deep_to_open() -> None:
+    """Opened for its attachments, it ends as it does when it is read."""
+    mail = b"Subject: innermost\n\nwords"
+    for _ in range(1500):
+        mail = b"From: a@b\nContent-Type: message/rfc822\n\n" + mail
+    found = unpack("x.eml", mail, 0, ParseLimits())
+    assert isinstance(found, ParseFailure)
+    assert found.reason is refused("x.eml", mail) is Reason.TOO_DEEP
 
 
 def test_depth_is_bounded() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ingest_assets.parsing import Chunking, ParsedDocument, ParseLimits, ParserPool, sandbox
+from ingest_assets.parsing.result import Unpacked
 from ingest_assets.parsing.sandbox import landlock, seccomp
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +57,7 @@ def test_each_layer_alone(layer: str, tmp_path: Path) -> None:
     """Landlock alone refuses files, seccomp alone sockets, programs and writing: neither relies on the other."""
     code = f"""
 import ctypes, os, socket, sys
+from ingest_assets.parsing.result import Unpacked
 from ingest_assets.parsing.sandbox import landlock, seccomp
 libc = ctypes.CDLL(None, use_errno=True)
 libc.prctl(38, 1, 0, 0, 0)
@@ -88,6 +90,19 @@ print(libc.syscall(0x40000000 + 41, 2, 1, 0), libc.syscall(9999), libc.syscall(3
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout == "-1 -1 True\n"
+
+
+def test_a_mail_needs_nothing_of_the_machine() -> None:
+    """An attachment without a name is called by its type, though the machine's table of types is out of reach."""
+    mail = b"From: a@b\nTo: c@d\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\nwords\n--x\n"
+    mail += b"Content-Type: application/pdf\nContent-Disposition: attachment\n\n%PDF-1.7\n--x--\n"
+    with ParserPool(1, ParseLimits(), Chunking()) as pool:
+        read = pool.parse("mail.txt", mail)
+        opened = pool.unpack("mail.eml", mail, 0)
+    assert isinstance(read, ParsedDocument), read
+    assert read.warnings[0].startswith("Its attachments are not read.")
+    assert isinstance(opened, Unpacked), opened
+    assert [member.name for member in opened.members] == ["attachment.pdf"]
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,8 @@ def read(source: Source, text: Text) -> None:
     title = next((node for node in package.root.traverse() if node.tag == "dc:title"), None) if package.root else None
     text.suggest_title(title.text() if title is not None else "")
     chapters = _spine(package, posixpath.dirname(package_name))
+    if not chapters:
+        raise Refused(Reason.MALFORMED, "The book names no chapters.")
     if len(chapters) > source.limits.pages:
         raise Refused(
             Reason.TOO_MANY_PAGES, f"It has {len(chapters):,} chapters; limits.pages is {source.limits.pages:,}."

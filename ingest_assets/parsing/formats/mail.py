@@ -18,6 +18,9 @@ from resources.document_state.reasons import Reason
 
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
+# Python's own table, each type with its usual suffix first: what `mimetypes` reads of the machine is out of reach here,
+# and would give one attachment another name on another machine.
+_SUFFIXES = {kind: suffix for suffix, kind in reversed(mimetypes.types_map.items())}
 _BOMS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -61,7 +64,7 @@ def _attached(
                 yield from _attached(inner, limits, budget, depth + 1)
         elif _is_attachment(part) and not _is_decoration(part):
             yield (
-                _filename(part) or f"attachment{mimetypes.guess_extension(part.get_content_type()) or ''}",
+                _filename(part) or f"attachment{_SUFFIXES.get(part.get_content_type(), '')}",
                 partial(_payload, part),
             )
 
@@ -78,7 +81,8 @@ def _opened(content: bytes) -> EmailMessage:
 
 
 def _is_attachment(part: EmailMessage) -> bool:
-    return part.get_content_disposition() == "attachment" or part.get_content_maintype() != "text"
+    """A multipart message that has no parts is one whose boundary is missing: what it holds is its text."""
+    return part.get_content_disposition() == "attachment" or part.get_content_maintype() not in {"text", "multipart"}
 
 
 def _is_decoration(part: EmailMessage) -> bool:
