@@ -6,6 +6,7 @@ import msgspec
 
 from ingest_assets.components import Components
 from ingest_assets.requests.costing import SpendEstimate, estimate_spending
+from resources.document_source.document_ids import hash_part
 
 SAMPLE = 100
 SECONDS = 10.0
@@ -57,8 +58,8 @@ class SampledSpending(msgspec.Struct, frozen=True):
 
 
 def drawn(document_ids: Sequence[str], most: int = SAMPLE) -> tuple[str, ...]:
-    """The documents that stand for all. Ids are hashes, so the first ones are as good as drawn by lot, always alike."""
-    return tuple(sorted(document_ids)[:most])
+    """The documents that stand for all: as good as drawn by lot, whatever their names, and the same ones each time."""
+    return tuple(sorted(document_ids, key=hash_part)[:most])
 
 
 async def estimate_sample(

@@ -78,6 +78,11 @@ def document_id(org_id: str, uri: str) -> str:
     return f"{slug or 'document'}-{digest}".replace("..", ".-")
 
 
+def hash_part(document_id: str) -> str:
+    """What of an id says nothing of its name: sorting by it shuffles documents, the same way each time."""
+    return document_id[-_HASH_DIGITS:]
+
+
 def _is_utf8(encoded: str) -> bool:
     try:
         unquote(encoded, errors="strict")

@@ -8,6 +8,7 @@ import pytest
 
 from ingest_assets.requests.costing import DocumentCost, SpendEstimate
 from ingest_assets.requests.sampling import drawn, of_all
+from resources.document_source.document_ids import document_id
 from resources.document_state.reasons import Reason
 from tests.api.served import Served
 from tests.end_to_end.paid_project import config, paid_project
@@ -89,7 +90,9 @@ def test_some_stand_for_all() -> None:
 
 
 def test_the_same_documents_are_drawn() -> None:
-    """Whatever the order they are named in, the same documents stand for all, and never more than asked."""
-    ids = [f"{number:03d}" for number in range(300)]
-    assert drawn(ids, 5) == drawn(ids[::-1], 5) == ("000", "001", "002", "003", "004")
+    """Whatever the order they are named in, the same documents stand for all; no folder stands for the rest."""
+    letters, reports = ([document_id("o", f"s:{folder}/{n}") for n in range(300)] for folder in ("letters", "reports"))
+    ids = letters + reports
+    assert drawn(ids) == drawn(ids[::-1])
     assert len(drawn(ids)) == 100
+    assert 30 < len(set(drawn(ids)) & set(letters)) < 70
