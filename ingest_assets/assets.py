@@ -10,9 +10,10 @@ from pydantic import Field
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
 from ingest_assets.engine.building import BuildStage
-from ingest_assets.engine.claims import Selection
 from ingest_assets.engine.extraction import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
+from ingest_assets.engine.run_context import RunContext
+from ingest_assets.engine.selection import Selection
 from ingest_assets.event_log.partition_events import forget_cached_statuses
 from ingest_assets.parsing import ParserPool
 from ingest_assets.partitions import documents
@@ -175,31 +176,31 @@ async def _ingest(
                 Heartbeat(worker, settings.lease / 3),
                 ParserPool(settings.parser_workers, settings.parse_limits, settings.parser_chunking) as pool,
             ):
-                run = IngestRun(
+                extraction = ExtractionStage(
+                    await components.sources(),
+                    pool,
+                    entries,
+                    components.artifacts,
+                    components.extraction_parts,
+                    settings.limits.file_bytes,
+                    stages,
+                )
+                run = RunContext(
+                    worker,
+                    await _selection(context, config, components),
                     components.state,
                     components.artifacts,
                     components.journal,
-                    ExtractionStage(
-                        await components.sources(),
-                        pool,
-                        entries,
-                        components.artifacts,
-                        components.extraction_parts,
-                        settings.limits.file_bytes,
-                        stages,
-                    ),
+                    extraction,
                     {slug: BuildStage(target) for slug, target in (await components.targets()).items()},
                     settings.retry_policy,
-                    worker,
-                    await _selection(context, config, components),
-                    reporter,
-                    settings.runs.group,
                 )
+                engine = IngestRun(run, reporter, settings.runs.group)
                 chosen = await _chosen(context, config, components)
                 if chosen is None:
-                    await run.pull(config.limit)
+                    await engine.pull(config.limit)
                 else:
-                    await run.work_on(chosen)
+                    await engine.work_on(chosen)
         await worker.end()
         if not await components.state.list_due(utc_now(), 1):
             # The last run of many: whatever its page counted wrong while they wrote, it counts again.

@@ -5,6 +5,7 @@ from typing import Protocol
 
 import msgspec
 
+from ingest_assets.engine.extraction_outcome import Extraction
 from resources.document_source.document_ids import shown_key
 from resources.document_state.ingest_jobs import DocumentResult, Outcome
 from resources.document_state.model import DocStatus
@@ -56,6 +57,23 @@ def report_of(doc: DocStatus, outcome: Outcome, run_id: str) -> DocumentReport:
         knowledge_document_id=doc.artifact if outcome in (Outcome.SUCCEEDED, Outcome.UNCHANGED) else "",
     )
     return DocumentReport(doc, result)
+
+
+def with_extraction(report: DocumentReport, extraction: Extraction | None) -> DocumentReport:
+    """A report with what the document's extraction took in this run; None: it was not looked at."""
+    if extraction is None:
+        return report
+    bill, artifact = extraction.bill, extraction.artifact
+    result = msgspec.structs.replace(
+        report.result,
+        seconds=round(extraction.seconds, 3),
+        n_void_corrections=len(artifact.void_corrections) if artifact else 0,
+        n_calls=bill.n_calls,
+        input_tokens=bill.input_tokens,
+        output_tokens=bill.output_tokens,
+        micro_usd=bill.micro_usd,
+    )
+    return msgspec.structs.replace(report, result=result)
 
 
 def report_unknown(document_id: str, run_id: str) -> DocumentReport:

@@ -5,54 +5,25 @@ records they speak of are published; wherever the process dies, `sensors/interru
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from ingest_assets.engine.batch_work import BatchWork
-from ingest_assets.engine.building import BuildStage
-from ingest_assets.engine.claims import Batch, Claims, Selection
+from ingest_assets.engine.claims import Batch, Claims
 from ingest_assets.engine.document_report import DocumentReport, Reporter
-from ingest_assets.engine.extraction import ExtractionStage
-from resources.artifact_store.artifact_store import ArtifactStore
-from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
-from resources.document_state.document_state_store import DocumentStateStore, utc_now
-from resources.document_state.retry_policy import RetryPolicy
-from resources.document_state.workers import Worker
+from ingest_assets.engine.run_context import RunContext
+from resources.document_state.document_state_store import utc_now
 
 
 class IngestRun:
     """One batch after the other through the stages, as one worker."""
 
-    def __init__(
-        self,
-        state: DocumentStateStore,
-        artifacts: ArtifactStore,
-        journal: PaidResultJournal,
-        extraction: ExtractionStage,
-        builds: Mapping[str, BuildStage],
-        policy: RetryPolicy,
-        worker: Worker,
-        selection: Selection,
-        reporter: Reporter,
-        group: int,
-    ) -> None:
+    def __init__(self, run: RunContext, reporter: Reporter, group: int) -> None:
         """Put the parts together; `group` is how many documents are written together, and half of what is claimed."""
-        self._state = state
-        self._worker = worker
+        self._run = run
         self._reporter = reporter
         self._group = group
-        self._claims = Claims(state, worker, selection, builds, extraction)
-        self._batches = BatchWork(
-            state,
-            artifacts,
-            journal,
-            extraction,
-            builds,
-            policy,
-            worker,
-            self._claims,
-            selection,
-            reporter.document_done,
-        )
+        self._claims = Claims(run)
+        self._batches = BatchWork(run, self._claims, reporter.document_done)
 
     async def pull(self, limit: int) -> None:
         """Claim due documents and do them, until `limit` are claimed, nothing is due or a ceiling holds them back."""
@@ -69,7 +40,9 @@ class IngestRun:
         while claimed < limit and not self._batches.is_held_back:
             wanted = min(self._group, limit - claimed)
             # Other workers read the same list: looking further down finds what they have not claimed.
-            listed = await self._state.list_due_together(utc_now(), wanted * 4 + len(seen), self._worker.worker_id)
+            listed = await self._run.state.list_due_together(
+                utc_now(), wanted * 4 + len(seen), self._run.worker.worker_id
+            )
             due = [document_id for document_id in listed if document_id not in seen]
             if not due:
                 return
@@ -79,7 +52,7 @@ class IngestRun:
             yield batch
 
     async def _listed(self, document_ids: Sequence[str]) -> AsyncIterator[Batch]:
-        remaining = self._state.in_parts(dict.fromkeys(document_ids))
+        remaining = self._run.state.in_parts(dict.fromkeys(document_ids))
         while remaining and not self._batches.is_held_back:
             batch = await self._claims.claim(remaining[: self._group], self._group)
             remaining = batch.left + remaining[self._group :]
@@ -113,6 +86,6 @@ class IngestRun:
 
     async def _report(self, batch: Batch, reports: Sequence[DocumentReport]) -> None:
         # A worker that was taken over owes nothing any more: the sweep has reported what it had published.
-        await self._worker.ensure_alive()
+        await self._run.worker.ensure_alive()
         await self._reporter.group_done(reports)
         await self._claims.let_go({doc.document_id for doc in batch.docs})

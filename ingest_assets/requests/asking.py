@@ -9,7 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
-from ingest_assets.engine.claims import Selection
+from ingest_assets.engine.selection import Selection
 from ingest_assets.upkeep.staleness import Configured, is_stale, stale_parts
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import DocStatus, LinkState, Presence, Status

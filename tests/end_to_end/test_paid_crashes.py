@@ -16,7 +16,8 @@ N = 6
 _GATE = "resources.document_state.spend_gate"
 _LEDGER = "resources.document_state.spend_ledger"
 _CALLING = "resources.extractor.llm.calling"
-_BATCH = "ingest_assets.engine.batch_work"
+_EXTRACTION = "ingest_assets.engine.extraction_phase"
+_BUILD = "ingest_assets.engine.build_phase"
 _REPORTER = "ingest_assets.runs.dagster_reporter"
 _JOURNALS = {
     "sqlite": ("resources.artifact_store.paid_results.sqlite_journal", "SqliteJournal"),
@@ -36,9 +37,9 @@ POINTS = {
     "after the log is sealed": Point("after", 2, "journal", "seal"),
     "after the settlement": Point("after", 2, _LEDGER, "SpendLedger.settle"),
     "after the artifact": Point("after", 2, "artifacts", "put_many"),
-    "before the publishing write": Point("before", 2, _BATCH, "BatchWork._publish_extractions"),
-    "after the publishing write": Point("after", 2, _BATCH, "BatchWork._publish_extractions"),
-    "after the links": Point("after", 2, _BATCH, "BatchWork._build"),
+    "before the publishing write": Point("before", 2, _EXTRACTION, "ExtractionPhase._publish"),
+    "after the publishing write": Point("after", 2, _EXTRACTION, "ExtractionPhase._publish"),
+    "after the links": Point("after", 2, _BUILD, "BuildPhase.build"),
     "after the events": Point("after", 2, _REPORTER, "DagsterReporter.group_done"),
 }
 # Where calls had been begun whose answers are not known: the ledger counts them at their worst case.

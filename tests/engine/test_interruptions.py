@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingest_assets.engine.claims import Selection
+from ingest_assets.engine.selection import Selection
 from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
 from resources.document_state.ingest_jobs import Outcome

@@ -5,11 +5,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from ingest_assets.engine.building import BuildStage
-from ingest_assets.engine.claims import Selection
 from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.engine.entry_finding import EntryFinder, FreeEntries
 from ingest_assets.engine.extraction import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
+from ingest_assets.engine.run_context import RunContext
+from ingest_assets.engine.selection import Selection
 from ingest_assets.parsing import ParserPool
 from ingest_assets.targets import Target
 from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
@@ -160,7 +161,9 @@ class Workshop:
 
     def engine(self, worker: Worker, reporter: RecordedReports, selection: Selection | None = None) -> IngestRun:
         """A run of a worker."""
-        return IngestRun(
+        run = RunContext(
+            worker,
+            selection or Selection(tuple(self.stores)),
             self.state,
             self.artifacts,
             self.journal,
@@ -178,11 +181,8 @@ class Workshop:
                 for slug, store in self.stores.items()
             },
             POLICY,
-            worker,
-            selection or Selection(tuple(self.stores)),
-            reporter,
-            self.group,
         )
+        return IngestRun(run, reporter, self.group)
 
     async def pull(self, limit: int = 1000, run_id: str = "run", **selection) -> RecordedReports:
         """A pull run from register to end."""

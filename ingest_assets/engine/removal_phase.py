@@ -6,22 +6,19 @@ changes nothing.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
 
 from ingest_assets.engine.building import BuildStage, Built
-from ingest_assets.engine.document_report import DocumentReport, report_of
+from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.engine.outrunning import touch_store
-from resources.artifact_store.artifact_store import ArtifactStore
-from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
+from ingest_assets.engine.run_context import RunContext
 from resources.document_state import removals, transitions
-from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import DocStatus, Presence
-from resources.document_state.retry_policy import RetryPolicy
-from resources.document_state.workers import Worker
 
 
 class _Leaving(msgspec.Struct):
@@ -46,36 +43,23 @@ class _Leaving(msgspec.Struct):
         return len(self.gone_from) == len(self.outcomes)
 
 
-class RemovalStage:
-    """Removes claimed documents and publishes it."""
+class RemovalPhase:
+    """Takes claimed documents out of their stores, and publishes it."""
 
-    def __init__(
-        self,
-        state: DocumentStateStore,
-        artifacts: ArtifactStore,
-        journal: PaidResultJournal,
-        builds: Mapping[str, BuildStage],
-        policy: RetryPolicy,
-        worker: Worker,
-    ) -> None:
-        self._state = state
-        self._artifacts = artifacts
-        self._journal = journal
-        self._builds = builds
-        self._policy = policy
-        self._worker = worker
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
 
     async def remove(self, docs: Sequence[DocStatus]) -> list[DocumentReport]:
         """Take documents out of every store they may be in; a report each."""
-        await self._worker.ensure_alive()
+        await self._run.worker.ensure_alive()
         leaving = {doc.document_id: _Leaving(doc) for doc in docs}
         taken: list[DocStatus] = []
-        for slug, stage in self._builds.items():
+        for slug, stage in self._run.builds.items():
             await self._remove_from(slug, stage, leaving, taken)
         await self._purge([one.doc for one in leaving.values() if one.is_out])
         now = utc_now()
-        stored = await self._state.set_many([(self._next(one, now), one.doc) for one in leaving.values()])
-        reports = [self._report(doc, Outcome.BUSY) for doc in taken]
+        stored = await self._run.publish([(self._next(one, now), one.doc) for one in leaving.values()])
+        reports = [self._run.report(doc, Outcome.BUSY) for doc in taken]
         return reports + [
             self._report_of(one, published) for one, published in zip(leaving.values(), stored, strict=True)
         ]
@@ -87,7 +71,7 @@ class RemovalStage:
         held = [one.doc for one in leaving.values() if slug in one.doc.links or slug in one.doc.due_in]
         if not held:
             return
-        touched = await touch_store(self._state, self._worker, held, stage.remove, stage.remove)
+        touched = await touch_store(self._run.state, self._run.worker, held, stage.remove, stage.remove)
         for document_id, doc in touched.renewed.items():
             leaving[document_id].doc = doc
         for document_id, outcome in touched.outcomes.items():
@@ -98,10 +82,10 @@ class RemovalStage:
         """Remove all that was made of the documents that a person had deleted, except what another one uses as well."""
         deleted = [doc.document_id for doc in docs if doc.presence is Presence.DELETING]
         if deleted:
-            await self._worker.ensure_alive()
-            await asyncio.to_thread(self._artifacts.remove_documents, deleted)
+            await self._run.worker.ensure_alive()
+            await asyncio.to_thread(self._run.artifacts.remove_documents, deleted)
             for document_id in deleted:
-                await self._journal.forget(document_id)
+                await self._run.journal.forget(document_id)
 
     def _next(self, one: _Leaving, now: datetime) -> DocStatus:
         if one.is_out:
@@ -109,19 +93,16 @@ class RemovalStage:
         failures = {slug: (built.reason, built.error) for slug, built in one.failures.items() if built.reason}
         if not failures:
             return transitions.released(one.doc, now)
-        return removals.removal_failed(one.doc, one.gone_from, failures, now, self._policy)
+        return removals.removal_failed(one.doc, one.gone_from, failures, now, self._run.retry_policy)
 
     def _report_of(self, one: _Leaving, published: DocStatus | None) -> DocumentReport:
         if published is None:
-            return self._report(one.doc, Outcome.BUSY)
+            return self._run.report(one.doc, Outcome.BUSY)
         if one.is_out:
-            return self._report(published, Outcome.REMOVED)
+            return self._run.report(published, Outcome.REMOVED)
         if not one.failures:
-            return self._report(published, Outcome.PENDING)
+            return self._run.report(published, Outcome.PENDING)
         failed = next(iter(one.failures.values()))
-        report = self._report(published, Outcome.FAILED)
+        report = self._run.report(published, Outcome.FAILED)
         result = msgspec.structs.replace(report.result, reason=failed.reason, error=failed.error)
         return msgspec.structs.replace(report, result=result)
-
-    def _report(self, doc: DocStatus, outcome: Outcome) -> DocumentReport:
-        return report_of(doc, outcome, self._worker.run_id)
