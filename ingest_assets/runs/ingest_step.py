@@ -1,0 +1,93 @@
+"""The one step of a run of Dagster: its parts are put together, and the engine does the work."""
+
+import gc
+from collections.abc import Callable
+
+import dagster as dg
+
+from ingest_assets.components import Components
+from ingest_assets.engine.building import BuildStage
+from ingest_assets.engine.extraction import ExtractionStage
+from ingest_assets.engine.ingest_run import IngestRun
+from ingest_assets.engine.run_context import RunContext
+from ingest_assets.event_log.partition_events import forget_cached_statuses
+from ingest_assets.parsing import ParserPool
+from ingest_assets.paying import open_entry_finder
+from ingest_assets.runs.dagster_reporter import DagsterReporter
+from ingest_assets.runs.run_input import IngestConfig, chosen_documents, open_job, selection_of
+from resources.document_state.document_state_store import utc_now
+from resources.document_state.workers import Heartbeat, Worker
+from resources.records.copying import refuse_unfinished
+
+
+async def ingest_documents(
+    context: dg.AssetExecutionContext,
+    config: IngestConfig,
+    components: Components,
+    on_progress: Callable[[int], None],
+) -> DagsterReporter:
+    """Do what a run is to do, as one worker; gives what it reported.
+
+    Args:
+        context: the run.
+        config: what it works on, unless its partitions say so.
+        components: what the work needs; closed when this returns.
+        on_progress: called with the number of documents done.
+    """
+    settings = components.settings
+    # What is loaded by now stays: looking through it again and again for garbage cost a fifth of the time of a run.
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
+    components.extractor.check()
+    async with components:
+        job_id = await open_job(components, config)
+        reporter = DagsterReporter(
+            context.instance,
+            context.run,
+            components.jobs,
+            job_id,
+            config.job_page,
+            on_progress,
+            settings.api.public_url,
+        )
+        await refuse_unfinished(components.backend)
+        await components.register_stores()
+        worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)
+        stages = reporter.progress
+        entries = open_entry_finder(components, worker.worker_id, job_id or context.run_id, stages)
+        async with stages:
+            with (
+                Heartbeat(worker, settings.lease / 3),
+                ParserPool(settings.parser_workers, settings.parse_limits, settings.parser_chunking) as pool,
+            ):
+                extraction = ExtractionStage(
+                    await components.sources(),
+                    pool,
+                    entries,
+                    components.artifacts,
+                    components.extraction_parts,
+                    settings.limits.file_bytes,
+                    stages,
+                )
+                run = RunContext(
+                    worker,
+                    await selection_of(context, config, components),
+                    components.state,
+                    components.artifacts,
+                    components.journal,
+                    extraction,
+                    {slug: BuildStage(target) for slug, target in (await components.targets()).items()},
+                    settings.retry_policy,
+                )
+                engine = IngestRun(run, reporter, settings.runs.group)
+                chosen = await chosen_documents(context, config, components)
+                if chosen is None:
+                    await engine.pull(config.limit)
+                else:
+                    await engine.work_on(chosen)
+        await worker.end()
+        if not await components.state.list_due(utc_now(), 1):
+            # The last run of many: whatever its page counted wrong while they wrote, it counts again.
+            forget_cached_statuses(context.instance, context.assets_def.keys)
+    return reporter
