@@ -73,16 +73,6 @@ async def _mark(components: Components) -> Marked:
         return await mark(components.state, await components.configured())
 
 
-def build_mark_schedule(mark_job: dg.JobDefinition) -> dg.ScheduleDefinition:
-    """Marking once a day, when somebody turns it on."""
-    return dg.ScheduleDefinition(
-        name=f"{MARK}_daily",
-        job=mark_job,
-        cron_schedule="0 4 * * *",
-        description="Marks what the configuration has made stale, every day at four. Off until you turn it on.",
-    )
-
-
 def build_verify_job(settings: Settings) -> dg.JobDefinition:
     """Compares everything with everything; `ingest verify` does the same, and can mend."""
 
@@ -112,16 +102,6 @@ def build_verify_job(settings: Settings) -> dg.JobDefinition:
 async def _verify(components: Components, instance: dg.DagsterInstance) -> Differences:
     async with components:
         return await Verification(components, await components.targets(), instance).look(None)
-
-
-def build_verify_schedule(verify_job: dg.JobDefinition) -> dg.ScheduleDefinition:
-    """Verifying once a week, when somebody turns it on: it reads everything there is."""
-    return dg.ScheduleDefinition(
-        name=f"{VERIFY}_weekly",
-        job=verify_job,
-        cron_schedule="0 3 * * 0",
-        description="Compares everything, every Sunday at three. Off until you turn it on. It repairs nothing.",
-    )
 
 
 def build_gc_job(settings: Settings) -> dg.JobDefinition:
@@ -163,36 +143,24 @@ async def _collect(components: Components, instance: dg.DagsterInstance) -> Coll
         return done
 
 
-def build_gc_schedule(gc_job: dg.JobDefinition) -> dg.ScheduleDefinition:
-    """Collecting once a day, when somebody turns it on."""
-    return dg.ScheduleDefinition(
-        name=f"{GC}_daily",
-        job=gc_job,
-        cron_schedule="0 2 * * *",
-        description="Removes artifacts that no document refers to, every day at two. Off until you turn it on.",
-    )
-
-
-def build_check_schedule(check_job: UnresolvedAssetJobDefinition) -> dg.ScheduleDefinition:
-    """The checks once a day, when somebody turns it on: they read every record and every store."""
-    return dg.ScheduleDefinition(
-        name=f"{CHECK}_daily",
-        job=check_job,
-        cron_schedule="0 5 * * *",
-        description="All checks, every day at five. Off until you turn it on: it reads every record and every store.",
-    )
-
-
 def build_schedules(
     check_job: UnresolvedAssetJobDefinition,
     mark_job: dg.JobDefinition,
     verify_job: dg.JobDefinition,
     gc_job: dg.JobDefinition,
 ) -> list[dg.ScheduleDefinition]:
-    """Every schedule; each is off until somebody turns it on."""
+    """A schedule for each; all are off until somebody turns them on, and an hour apart: each reads every record."""
     return [
-        build_check_schedule(check_job),
-        build_mark_schedule(mark_job),
-        build_verify_schedule(verify_job),
-        build_gc_schedule(gc_job),
+        _schedule(gc_job, "daily", "0 2 * * *", "Removes artifacts that no document refers to, every day at two."),
+        _schedule(verify_job, "weekly", "0 3 * * 0", "Compares everything, every Sunday at three; repairs nothing."),
+        _schedule(mark_job, "daily", "0 4 * * *", "Marks what the configuration has made stale, every day at four."),
+        _schedule(check_job, "daily", "0 5 * * *", "All checks, every day at five. They read every record and store."),
     ]
+
+
+def _schedule(
+    job: dg.JobDefinition | UnresolvedAssetJobDefinition, period: str, cron: str, what: str
+) -> dg.ScheduleDefinition:
+    return dg.ScheduleDefinition(
+        name=f"{job.name}_{period}", job=job, cron_schedule=cron, description=f"{what} Off until you turn it on."
+    )
