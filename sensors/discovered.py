@@ -19,9 +19,9 @@ class Discovered(msgspec.Struct):
         truncated: more has changed than one discovery may take; the next one goes on.
     """
 
-    new: list[str]
-    changed: list[str]
-    vanished: list[str]
+    new: list[str] = []
+    changed: list[str] = []
+    vanished: list[str] = []
     n_unchanged: int = 0
     n_missing: int = 0
     n_busy: int = 0
@@ -38,7 +38,7 @@ class Discovered(msgspec.Struct):
 
 def total(results: Mapping[str, Discovered]) -> Discovered:
     """The discoveries of several sources as one."""
-    whole = Discovered([], [], [])
+    whole = Discovered()
     for result in results.values():
         whole.new += result.new
         whole.changed += result.changed

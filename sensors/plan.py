@@ -85,7 +85,7 @@ class Discovery:
         known, lost = await self._known(listing, clock(), prefix, reconcile=reconcile)
         found = self._compare(known, prefix, limit)
         found.renewed |= lost
-        result = Discovered([], [], [], found.n_unchanged, incomplete=found.incomplete)
+        result = Discovered(n_unchanged=found.n_unchanged, incomplete=found.incomplete)
         result.truncated = found.n_news > len(found.news)
         vanished = found.vanished
         if not accept_vanished and self._looks_like_a_lie(found):
@@ -129,7 +129,7 @@ class Discovery:
                 doc.presence not in LISTED or doc.content_version != item.content_version
             ):
                 news.append((item.source_uri, "changed"))
-        doubts = Discovered([], [], [], found.n_unchanged, incomplete=found.incomplete)
+        doubts = Discovered(n_unchanged=found.n_unchanged, incomplete=found.incomplete)
         if self._looks_like_a_lie(found):
             doubts.vanished_refused = len(found.vanished)
         else:

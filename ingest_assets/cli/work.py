@@ -9,9 +9,8 @@ from ingest_assets.cli.inspect import find_document, job_fields
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.requests.asking import Asked
-from ingest_assets.requests.request import Outcome, Request, Watcher
-from resources.document_state.ingest_jobs import DocumentResult, JobStatus
-from resources.document_state.ingest_jobs import Outcome as DocumentOutcome
+from ingest_assets.requests.request import Request, RequestOutcome, Watcher
+from resources.document_state.ingest_jobs import DocumentResult, JobStatus, Outcome
 from resources.document_state.take_up import Mode
 from sensors.discovered import describe
 
@@ -58,7 +57,7 @@ def carry_out(components: Components, job_id: str) -> int:
     return Exit.DONE if job.status is JobStatus.SUCCEEDED else Exit.FAILED
 
 
-def outcome_fields(outcome: Outcome) -> dict[str, Any]:
+def outcome_fields(outcome: RequestOutcome) -> dict[str, Any]:
     """What a run did, as programs see it."""
     job = outcome.job
     if job is not None:
@@ -70,8 +69,8 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
             "n_unchanged": outcome.selected.n_unchanged,
             "n_busy": outcome.selected.n_busy,
         }
-    worked_on = [r for r in outcome.results if r.status is not DocumentOutcome.SKIPPED]
-    skipped = [r for r in outcome.results if r.status is DocumentOutcome.SKIPPED]
+    worked_on = [r for r in outcome.results if r.status is not Outcome.SKIPPED]
+    skipped = [r for r in outcome.results if r.status is Outcome.SKIPPED]
     return {
         **counts,
         "results": worked_on,
@@ -84,7 +83,7 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def print_outcome(outcome: Outcome) -> None:
+def print_outcome(outcome: RequestOutcome) -> None:
     """What a run did, for people."""
     for error in outcome.source_errors:
         complain(error)
@@ -98,7 +97,7 @@ def print_outcome(outcome: Outcome) -> None:
         if selected.n_failed_before:
             say(f"{selected.n_failed_before} failed earlier: `ingest status` says why.")
         return
-    counted_by_job = (DocumentOutcome.UNCHANGED, DocumentOutcome.BUSY, DocumentOutcome.PENDING)
+    counted_by_job = (Outcome.UNCHANGED, Outcome.BUSY, Outcome.PENDING)
     told = [r for r in outcome.results if r.status not in counted_by_job]
     counts = Counter((result.status.value, str(result.reason or "")) for result in told)
     rows = [(status, reason, n) for (status, reason), n in sorted(counts.items())]
@@ -136,7 +135,7 @@ def _print_void_corrections(concerned: Sequence[DocumentResult]) -> None:
         say(f"… and {len(concerned) - _SHOWN} more: --json, or `ingest jobs --json` with the job's id.")
 
 
-def exit_code(outcome: Outcome) -> int:
+def exit_code(outcome: RequestOutcome) -> int:
     """What a command ends with that did so."""
     if outcome.job is not None and outcome.job.status is JobStatus.BLOCKED:
         return Exit.BLOCKED

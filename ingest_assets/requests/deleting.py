@@ -11,13 +11,12 @@ from enum import StrEnum
 import msgspec
 
 from ingest_assets.requests.members import members_of
-from ingest_assets.requests.request import Outcome, Request
+from ingest_assets.requests.request import Request, RequestOutcome
 from ingest_assets.requests.scope import Selected
 from resources.document_source.document_ids import shown_key
 from resources.document_state import removals
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import LISTED, DocStatus, LinkState, Presence
-from sensors.discovered import Discovered
 
 
 class NotDeletedError(ValueError):
@@ -53,10 +52,10 @@ class Deleting(Request):
         document_ids = [*document_ids, *asyncio.run(self._members(document_ids))]
         due = asyncio.run(self._request(document_ids))
         if due:
-            self._do(Outcome(Selected(due, 0, 0, 0), Discovered([], [], []), ()))
+            self._do(RequestOutcome(Selected(due)))
         return asyncio.run(self._deletions(document_ids))
 
-    def restore(self, document_ids: Sequence[str]) -> Outcome:
+    def restore(self, document_ids: Sequence[str]) -> RequestOutcome:
         """Read deleted documents, and what lies in them, from their source again. Must be called as `run` is.
 
         Raises:
@@ -65,7 +64,7 @@ class Deleting(Request):
         asyncio.run(self._recover())
         document_ids = [*document_ids, *asyncio.run(self._members(document_ids, only=Presence.ERASED))]
         asyncio.run(self._restore(document_ids))
-        return self._do(Outcome(Selected(list(document_ids), 0, 0, 0), Discovered([], [], []), ()))
+        return self._do(RequestOutcome(Selected(list(document_ids))))
 
     async def _members(self, document_ids: Sequence[str], only: Presence | None = None) -> list[str]:
         """What lies in these documents and is there, or away as `only` says."""

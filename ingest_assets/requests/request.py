@@ -33,12 +33,12 @@ SYSTEM_USER = "system"
 _POLL_SECONDS = 0.5
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class RequestOutcome(msgspec.Struct, frozen=True):
     """What became of a request; without a job nothing was requested."""
 
     selected: Selected
-    discovered: Discovered
-    source_errors: tuple[str, ...]
+    discovered: Discovered = msgspec.field(default_factory=Discovered)
+    source_errors: tuple[str, ...] = ()
     force: bool = False
     asked: Asked | None = None
     job: IngestJob | None = None
@@ -70,7 +70,7 @@ class Request:
         self._mode = mode
         self._watcher = watcher
 
-    def ask(self, paths: Sequence[str], asked: Asked) -> Outcome:
+    def ask(self, paths: Sequence[str], asked: Asked) -> RequestOutcome:
         """Do what somebody asks for, of what is known: no source is listed. Must be called as `run` is.
 
         Raises:
@@ -82,7 +82,7 @@ class Request:
         outcome = asyncio.run(self._select_asked(paths, asked))
         return self._do(outcome) if outcome.selected.document_ids else outcome
 
-    def run(self, paths: Sequence[str], *, accept_vanished: bool = False, force: bool = False) -> Outcome:
+    def run(self, paths: Sequence[str], *, accept_vanished: bool = False, force: bool = False) -> RequestOutcome:
         """Do all of it. A source that cannot be listed is reported and the others go on.
 
         Args:
@@ -95,17 +95,16 @@ class Request:
         outcome = asyncio.run(self._select(paths, accept_vanished=accept_vanished, force=force))
         return self._do(outcome) if outcome.selected.document_ids else outcome
 
-    def retry(self, document_ids: Sequence[str]) -> Outcome:
+    def retry(self, document_ids: Sequence[str]) -> RequestOutcome:
         """Do documents again that failed or were skipped. Must be called as `run` is."""
         asyncio.run(self._recover())
         asyncio.run(self._reset(document_ids))
-        selected = Selected(list(document_ids), 0, 0, 0)
-        return self._do(Outcome(selected, Discovered([], [], []), ()))
+        return self._do(RequestOutcome(Selected(list(document_ids))))
 
-    def do_named(self, document_ids: Sequence[str], asked: Asked) -> Outcome:
+    def do_named(self, document_ids: Sequence[str], asked: Asked) -> RequestOutcome:
         """Do just these documents, as far as they are what is asked for. Must be called as `run` is."""
         asyncio.run(self._recover())
-        return self._do(Outcome(Selected(list(document_ids), 0, 0, 0), Discovered([], [], []), (), asked=asked))
+        return self._do(RequestOutcome(Selected(list(document_ids)), asked=asked))
 
     async def _reset(self, document_ids: Sequence[str]) -> None:
         """Start their attempts again, and make those that were skipped partitions again."""
@@ -115,11 +114,11 @@ class Request:
         now = utc_now()
         await self._components.state.set_many([(retry_requested(doc, now), doc) for doc in docs if doc.claim is None])
 
-    async def _select(self, paths: Sequence[str], *, accept_vanished: bool, force: bool) -> Outcome:
+    async def _select(self, paths: Sequence[str], *, accept_vanished: bool, force: bool) -> RequestOutcome:
         await self._restore_partitions()
         await self._recover()
         parts = await parts_of(self._components, paths, remember=True)
-        discovered = Discovered([], [], [])
+        discovered = Discovered()
         errors: list[str] = []
         if self._mode is not Mode.RETRY_FAILED:
             discovered, errors = await self._discover(parts, accept_vanished=accept_vanished, force=force)
@@ -133,9 +132,9 @@ class Request:
             fresh=[*discovered.new, *discovered.changed, *discovered.vanished],
             force=force,
         )
-        return Outcome(selected, discovered, tuple(errors), force)
+        return RequestOutcome(selected, discovered, tuple(errors), force)
 
-    async def _select_asked(self, paths: Sequence[str], asked: Asked) -> Outcome:
+    async def _select_asked(self, paths: Sequence[str], asked: Asked) -> RequestOutcome:
         components = self._components
         await self._restore_partitions()
         await self._recover()
@@ -149,7 +148,7 @@ class Request:
                 self._watcher.says(f"Store '{slug}' holds vectors of another embedder. It is emptied and built anew.")
                 await begin_anew(components, slug)
         selected = await select_asked(components, asked, parts, whole=not paths)
-        return Outcome(selected, Discovered([], [], []), (), asked=asked)
+        return RequestOutcome(selected, asked=asked)
 
     async def _to_begin_anew(self, asked: Asked, *, whole: bool) -> list[str]:
         """The stores that hold another embedder's vectors, if they were asked for by name and as a whole."""
@@ -185,7 +184,7 @@ class Request:
         if job.asked == Kind.STALE:
             await self._to_begin_anew(Asked(Kind.STALE, job.stores), whole=False)
 
-    def _do(self, outcome: Outcome) -> Outcome:
+    def _do(self, outcome: RequestOutcome) -> RequestOutcome:
         settings, jobs = self._components.settings, self._components.jobs
         self._components.extractor.check()
         ids = self._components.state.in_parts(outcome.selected.document_ids)
@@ -220,7 +219,7 @@ class Request:
             asyncio.run(self._components.jobs.settle(job.job_id, utc_now(), message))
             raise
 
-    async def _create_job(self, outcome: Outcome, pages: Sequence[Sequence[str]]) -> IngestJob:
+    async def _create_job(self, outcome: RequestOutcome, pages: Sequence[Sequence[str]]) -> IngestJob:
         asked = outcome.asked
         return await self._components.jobs.create(
             pages,

@@ -40,9 +40,9 @@ class Selected(msgspec.Struct, frozen=True):
     """The documents a request works on, and how many it does not need to or cannot."""
 
     document_ids: list[str]
-    n_unchanged: int
-    n_busy: int
-    n_failed_before: int
+    n_unchanged: int = 0
+    n_busy: int = 0
+    n_failed_before: int = 0
 
 
 async def parts_of(components: Components, paths: Sequence[str], *, remember: bool) -> list[Part]:
@@ -119,7 +119,7 @@ async def select_asked(components: Components, asked: Asked, parts: Sequence[Par
     if not whole:
         docs = await state.get_many(ids)
         ids = [key for key in ids if key in docs and any(part.contains(docs[key]) for part in parts)]
-    return Selected(ids, 0, n_busy, 0)
+    return Selected(ids, n_busy=n_busy)
 
 
 def pages_of(document_ids: Sequence[str], size: int) -> list[Sequence[str]]:

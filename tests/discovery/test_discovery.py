@@ -320,6 +320,6 @@ def test_total_adds_up():
     one = Discovered(["a"], ["b"], ["c"], 1, 2, 3, truncated=False)
     two = Discovered(["d"], [], [], 10, 20, 30, truncated=True)
     assert total({"one": one, "two": two}) == Discovered(["a", "d"], ["b"], ["c"], 11, 22, 33, truncated=True)
-    assert total({}) == Discovered([], [], [])
+    assert total({}) == Discovered()
     assert describe(one).startswith("1 new, 1 changed, 1 vanished, 1 unchanged.")
     assert "There is more" in describe(two)
