@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from ingest_assets.engine.building import BuildStage, Built, Trust
+from ingest_assets.engine.build_stage import BuildStage, Built, Trust
 from ingest_assets.engine.document_report import DocumentReport, with_extraction
 from ingest_assets.engine.extraction_outcome import Extraction
 from ingest_assets.engine.extraction_phase import Extracted

@@ -9,7 +9,7 @@ from datetime import datetime
 import msgspec
 
 from ingest_assets.engine.document_report import DocumentReport, report_damaged, report_unknown
-from ingest_assets.engine.extraction import BegunExtraction
+from ingest_assets.engine.extraction_stage import BegunExtraction
 from ingest_assets.engine.run_context import RunContext
 from resources.artifact_store.artifact import Artifact
 from resources.document_state import transitions

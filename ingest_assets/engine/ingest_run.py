@@ -1,4 +1,4 @@
-"""The engine: claims documents in groups, takes each group through its stages, reports.
+"""The loop of a run: claims documents in groups, takes each group through its phases, reports.
 
 Three groups are under way at any time: one is being parsed, one written, one reported. Events are sent after the
 records they speak of are published; wherever the process dies, `sensors/interrupted_runs` finds all of it.
@@ -15,7 +15,7 @@ from resources.document_state.document_state_store import utc_now
 
 
 class IngestRun:
-    """One batch after the other through the stages, as one worker."""
+    """Takes one batch after the other through its phases, as one worker."""
 
     def __init__(self, run: RunContext, reporter: Reporter, group: int) -> None:
         """Put the parts together; `group` is how many documents are written together, and half of what is claimed."""

@@ -11,7 +11,7 @@ from datetime import datetime
 
 import msgspec
 
-from ingest_assets.engine.building import BuildStage, Built
+from ingest_assets.engine.build_stage import BuildStage, Built
 from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.engine.outrunning import touch_store
 from ingest_assets.engine.run_context import RunContext

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingest_assets.engine.building import BuildStage
+from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.engine.document_report import DocumentReport, report_of
-from ingest_assets.engine.extraction import ExtractionStage
+from ingest_assets.engine.extraction_stage import ExtractionStage
 from ingest_assets.engine.selection import Selection
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal

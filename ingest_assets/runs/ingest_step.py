@@ -6,8 +6,8 @@ from collections.abc import Callable
 import dagster as dg
 
 from ingest_assets.components import Components
-from ingest_assets.engine.building import BuildStage
-from ingest_assets.engine.extraction import ExtractionStage
+from ingest_assets.engine.build_stage import BuildStage
+from ingest_assets.engine.extraction_stage import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.engine.run_context import RunContext
 from ingest_assets.event_log.partition_events import forget_cached_statuses

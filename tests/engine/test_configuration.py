@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from ingest_assets.engine.building import BuildStage
+from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.upkeep.marking import Marked, mark
 from ingest_assets.upkeep.staleness import Configured
 from resources.document_state import transitions

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest_assets.engine.building import BuildStage
+from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.targets import Target
 from resources.document_state.model import LinkState
 from resources.document_state.reasons import Reason

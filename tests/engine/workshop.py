@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from ingest_assets.engine.building import BuildStage
+from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.engine.entry_finding import EntryFinder, FreeEntries
-from ingest_assets.engine.extraction import ExtractionStage
+from ingest_assets.engine.extraction_stage import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.engine.run_context import RunContext
 from ingest_assets.engine.selection import Selection

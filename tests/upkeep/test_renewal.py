@@ -3,7 +3,7 @@
 import pytest
 
 from ingest_assets.components import Components
-from ingest_assets.engine.building import BuildStage
+from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.settings import Settings, StoreSettings
 from ingest_assets.upkeep import renewal
 from ingest_assets.upkeep.renewal import begin_anew, documents_in, n_not_found, refusing_stores

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from ingest_assets.engine.building import document_build
+from ingest_assets.engine.build_stage import document_build
 from ingest_assets.upkeep.verify.difference import ARTIFACT, RECORD, Difference, What
 from resources.artifact_store.artifact import Artifact, artifact_hash
 from resources.document_state.model import GONE, LISTED, DocStatus, DocumentStoreLink, LinkState, Status

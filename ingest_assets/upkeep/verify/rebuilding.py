@@ -12,7 +12,7 @@ from datetime import datetime
 
 import msgspec
 
-from ingest_assets.engine.building import document_build
+from ingest_assets.engine.build_stage import document_build
 from ingest_assets.upkeep.verify.comparing import artifact_fields
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
