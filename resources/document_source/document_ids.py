@@ -8,13 +8,13 @@ leaves no `!` in a key, so this names nothing else.
 
 import hashlib
 import re
-from urllib.parse import quote, quote_from_bytes, unquote, unquote_to_bytes
+from urllib.parse import quote_from_bytes, unquote, unquote_to_bytes
 
 MAX_ID_BYTES = 96
 _HASH_DIGITS = 16
 _SLUG_CHARACTERS = MAX_ID_BYTES - 1 - _HASH_DIGITS
 _UNSAFE = re.compile(r"[^a-z0-9._]+")
-_MEMBER = "!/"
+MEMBER = "!/"  # between a container and the path of what lies in it, in source URIs
 
 
 def source_uri(source: str, key: bytes) -> str:
@@ -41,30 +41,25 @@ def shown_key(uri: str) -> str:
     return "".join(c if c.isprintable() else "".join(f"%{byte:02X}" for byte in c.encode()) for c in text)
 
 
-def member_uri(container: str, path: str) -> str:
-    """The source URI of a member, by that of its container and its path in it."""
-    return f"{container}{_MEMBER}{quote(path)}"
-
-
 def parent_of(uri: str) -> str:
     """The source URI of the container that an object lies in; "" if it is no member."""
-    return uri.rpartition(_MEMBER)[0]
+    return uri.rpartition(MEMBER)[0]
 
 
 def split_member(uri: str) -> tuple[str, str]:
     """The outermost container's source URI, and what follows it; "" for what is no member."""
-    container, _, path = uri.partition(_MEMBER)
+    container, _, path = uri.partition(MEMBER)
     return container, path
 
 
 def is_below(uri: str, start: str) -> bool:
     """Whether a source URI is another one, lies in that folder, or is a member of it; "": all do."""
-    return not start or uri == start or uri.startswith((start + "/", start + _MEMBER))
+    return not start or uri == start or uri.startswith((start + "/", start + MEMBER))
 
 
 def uri_as_named(source: str, key: bytes) -> str:
     """The source URI of a member that a person names as it is shown: `folder/mail.eml!/report.pdf`."""
-    return f"{source}:" + _MEMBER.join(quote_from_bytes(part) for part in key.split(_MEMBER.encode()))
+    return f"{source}:" + MEMBER.join(quote_from_bytes(part) for part in key.split(MEMBER.encode()))
 
 
 def document_id(org_id: str, uri: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote_to_bytes
 
 from resources.document_source.containers import is_container
-from resources.document_source.document_ids import shown_key, split_member
+from resources.document_source.document_ids import MEMBER, shown_key, split_member
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceObject
 from resources.document_source.exclusion import Exclusion
 from resources.document_source.member_tables import MemberTable, MemberTables
@@ -111,8 +111,10 @@ class MemberSource(DocumentSource):
         uri = item.source_uri
         yield SourceObject(uri, item.content_version, item.size, is_unlisted=table.is_unlisted)
         for member in table.members:
-            if not any(self._exclusion.leaves_out(unquote_to_bytes(part)) for part in member.path.split("!/")):
-                yield SourceObject(f"{uri}!/{member.path}", member.version, member.size, is_unlisted=member.is_unlisted)
+            if not any(self._exclusion.leaves_out(unquote_to_bytes(part)) for part in member.path.split(MEMBER)):
+                yield SourceObject(
+                    f"{uri}{MEMBER}{member.path}", member.version, member.size, is_unlisted=member.is_unlisted
+                )
 
     def _open(self, item: SourceObject) -> MemberTable:
         """What lies in a container. The version is "" if that may be otherwise the next time."""

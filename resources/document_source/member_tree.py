@@ -8,6 +8,7 @@ from urllib.parse import quote
 import msgspec
 
 from resources.document_source.containers import is_archive, is_container, names_of_ours
+from resources.document_source.document_ids import MEMBER
 from resources.document_source.document_source import ReadError
 from resources.document_source.unpacker import UnpackedMember, Unpacker, UnpackError
 from resources.document_state.reasons import Reason
@@ -107,7 +108,7 @@ class MemberTree:
             return
         try:
             self._check_depth(depth)
-            self._add_all(name, self._bytes_of(kept), f"{path}!/", depth + 1)
+            self._add_all(name, self._bytes_of(kept), f"{path}{MEMBER}", depth + 1)
         except UnpackError as error:
             self.members[place] = Member(path, kept.version, kept.size, is_unlisted=True)
             if is_archive(name):  # a mail has a text of its own all the same
