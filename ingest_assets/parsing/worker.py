@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import logging
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -31,6 +32,7 @@ _START_SECONDS = 60.0
 _AHEAD_DOCUMENTS = 16
 _AHEAD_BYTES = 512 * 1024
 _STDERR_BYTES = 64 * 1024
+_LOOK_SECONDS = 0.005
 
 
 class Job:
@@ -88,6 +90,9 @@ class Worker:
         assert self._process.stdout
         assert self._process.stderr
         self.requests = self._process.stdin.fileno()
+        # A process that is started so begins with its parent's peak, not with its own.
+        self._inherited_peak = _peak_bytes(resource.getrusage(resource.RUSAGE_SELF))
+        self._peak = 0
         self.replies = self._process.stdout.fileno()
         self._stderr = self._process.stderr.fileno()
         for descriptor in (self.requests, self.replies):
@@ -184,8 +189,9 @@ class Worker:
 
     def end(self) -> str:
         """Kill it if it runs, reap it, close the pipes; returns what it said last on standard error."""
-        self._process.kill()
-        self._process.wait()
+        if not self._reap(os.WNOHANG):
+            self._process.kill()
+            self._reap()
         try:
             said = os.read(self._stderr, _STDERR_BYTES).decode("utf-8", "replace")
         except BlockingIOError:
@@ -198,7 +204,7 @@ class Worker:
     def failure(self, said: str) -> ParseFailure:
         """What to say of the document that was in the hands of this dead child."""
         code = self._process.returncode
-        if "memory allocation of" in said or "MemoryError" in said or code == -signal.SIGKILL:
+        if "memory allocation of" in said or "MemoryError" in said or code == -signal.SIGKILL or self._was_full():
             return ParseFailure(
                 Reason.OUT_OF_MEMORY,
                 f"The parser process needed more; limits.memory_bytes is {self._limits.memory_bytes:,}.",
@@ -208,11 +214,31 @@ class Worker:
 
     def exited(self, seconds: float = 0.5) -> bool:
         """Wait shortly for it to end by itself, so that its own exit code is known."""
-        try:
-            self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return False
+        until = time.monotonic() + seconds
+        while not self._reap(os.WNOHANG):
+            if time.monotonic() > until:
+                return False
+            time.sleep(_LOOK_SECONDS)
         return True
+
+    def _reap(self, options: int = 0) -> bool:
+        """Collect its exit code and its peak of memory; False if it still runs."""
+        if self._process.returncode is None:
+            try:
+                pid, status, usage = os.wait4(self._process.pid, options)
+            except ChildProcessError:  # somebody else in this program has collected it
+                self._process.returncode = 0
+                return True
+            if not pid:
+                return False
+            self._process.returncode = os.waitstatus_to_exitcode(status)
+            self._peak = _peak_bytes(usage)
+        return True
+
+    def _was_full(self) -> bool:
+        """Whether it died of a signal with most of its memory in use: libraries in C++ abort when they get no more."""
+        enough = max(self._limits.memory_bytes // 2, self._inherited_peak)
+        return self._process.returncode < 0 and self._peak > enough
 
     def _become_ready(self, body: bytearray) -> None:
         try:
@@ -247,6 +273,10 @@ class Worker:
 def _tell_what_is_missing(lost: tuple[str, ...]) -> None:
     """Once in the life of this program."""
     _logger.warning("This machine cannot take away from parsers: %s. See docs/security.md.", "; ".join(lost))
+
+
+def _peak_bytes(usage: resource.struct_rusage) -> int:
+    return usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _widen(descriptor: int) -> None:

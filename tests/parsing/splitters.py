@@ -15,6 +15,7 @@ def hostile(text: str) -> list[str]:
     """Do what the text says, or give it back."""
     if "HANG" in text:
         time.sleep(60)
+    full = b"x" * (700 * 2**20) if "FULL" in text else b""  # noqa: F841 - held until the end
     if "ABORT" in text:
         os.abort()
     if "SEGFAULT" in text:

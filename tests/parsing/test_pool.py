@@ -52,6 +52,14 @@ def test_nineteen_neighbours_survive(pool: ParserPool, word: str, expected: Reas
     assert {reason(outcome) for outcome in outcomes.values()} == {None}
 
 
+def test_a_library_that_aborts_for_want_of_memory() -> None:
+    """One that dies with most of its memory in use needed more of it, and its verdict names the limit."""
+    with ParserPool(1, ParseLimits(), HOSTILE) as pool:
+        outcome = pool.parse("x.txt", b"FULL, then ABORT")
+    assert reason(outcome) is Reason.OUT_OF_MEMORY
+    assert "limits.memory_bytes is" in outcome.detail  # type: ignore[union-attr]
+
+
 def test_many_bad_ones_at_once(pool: ParserPool) -> None:
     """Every document ends in its own verdict, however many die."""
     words = ["ABORT", "fine", "HOG", "fine", "fine", "ABORT", "ABORT", "fine", "RAISE", "fine"]
