@@ -62,6 +62,16 @@ def test_the_readme_explains_every_reason() -> None:
         assert re.search(rf"\| `{reason.value}` \| [a-z ]+ \| {re.escape(reason.what_to_do)} \|", README), reason
 
 
+def test_every_page_is_found_from_the_readme() -> None:
+    """The README links each page of `docs/`, and the index of decisions each decision."""
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f"(docs/{page.name})" in README, page
+    decisions = ROOT / "docs" / "decisions"
+    listed = re.findall(r"\]\((.*?)\) (.*)", (decisions / "README.md").read_text())
+    titles = {page.name: page.read_text().split("\n", 1)[0] for page in decisions.glob("[0-9]*.md")}
+    assert {name: f"# {title}" for name, title in listed} == titles
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_and_targets_exist(page: Path) -> None:
     """Every `ingest …` and `make …` that a page names is there."""
