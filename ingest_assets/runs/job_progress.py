@@ -60,12 +60,14 @@ class JobProgress:
         self.n_estimates += 1
 
     async def _tell(self) -> None:
-        await asyncio.sleep(self._told_at + _PAUSE_SECONDS - time.monotonic())
-        stage = self._stage
-        if stage is None or stage is self._told:
-            return
-        self._told, self._told_at = stage, time.monotonic()
-        if self._job_id is not None:
-            await self._jobs.enter(self._job_id, stage)
-        tags = {STAGE_TAG: stage.value, STATUS_TAG: JobStatus.RUNNING.value}
-        self._instance.add_run_tags(self._run_id, tags)
+        """Tell the stage, and the next one, if it was entered while this one was told: a long one may be the last."""
+        while self._stage is not self._told:
+            await asyncio.sleep(self._told_at + _PAUSE_SECONDS - time.monotonic())
+            stage = self._stage
+            if stage is None or stage is self._told:
+                return
+            self._told, self._told_at = stage, time.monotonic()
+            if self._job_id is not None:
+                await self._jobs.enter(self._job_id, stage)
+            tags = {STAGE_TAG: stage.value, STATUS_TAG: JobStatus.RUNNING.value}
+            self._instance.add_run_tags(self._run_id, tags)

@@ -1,17 +1,26 @@
 """Paid extraction from the command line: never above a ceiling, never paid twice, and the ledger right."""
 
+import asyncio
 import signal
 import time
 from pathlib import Path
 
 import pytest
 
+from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.ingest_jobs import JobStage
+from resources.document_state.job_records import IngestJobs
+from resources.document_state.spend_book import Ceilings
+from resources.document_state.spend_ledger import SpendLedger
+from resources.document_state.workers import Worker
+from resources.records.sqlite_backend import SqliteBackend
 from tests.end_to_end.paid_project import MODEL, bill, config, paid_project, spent
 from tests.end_to_end.project import Project
 from tests.servers import scripted_model as scripted
 from tests.servers.fixtures import ENVIRONMENT
 from tests.servers.model_server import ModelServer
 from tests.servers.scripted_model import Step
+from tests.spending.spending import reservation
 
 N = 6
 
@@ -104,6 +113,27 @@ def test_a_run_that_ends_in_mid_call_pays_only_what_was_in_flight_again(
     assert N <= len(model.calls) <= N + 3
     found = spent(paid)
     assert bill(model) <= found["micro_usd"]
+
+
+async def test_a_run_that_waits_for_money_says_so_and_can_be_interrupted(paid: Project, model: ModelServer) -> None:
+    """What another worker has reserved may come back: the job is at `waiting`. Ctrl-C gives its documents back."""
+    paid.configure(config("per_day_usd = 100"))
+    assert paid.run("state", "create").returncode == 0
+    backend = SqliteBackend(paid.root / ".ingest" / "state.db")
+    other = await Worker.register(backend, "other", utc_now())
+    ledger, theirs = SpendLedger(backend), reservation("theirs", 95_000_000, worker_id=other.worker_id)
+    assert await ledger.reserve(theirs, Ceilings(), utc_now()) is None
+    run = paid.start("run")
+    async with asyncio.timeout(120):
+        while not [job for job in await IngestJobs(backend).recent(1) if job.stage is JobStage.WAITING]:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=120)[1]
+    assert (run.returncode, model.calls) == (130, [])
+    assert "Waiting up to 600 s for batches under way" in said
+    assert await RecordDocumentStateStore(backend).list_open(lambda label: label.claimed) == []
+    assert await ledger.open_reservations() == [theirs]
+    await backend.close()
 
 
 def test_a_plan_says_what_it_would_cost(paid: Project, model: ModelServer) -> None:
