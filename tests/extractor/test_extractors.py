@@ -143,9 +143,9 @@ def test_same_entries_in_every_process():
 )
 async def test_hostile_text_takes_linear_time(text):
     """Half a megabyte of anything takes no longer than half a megabyte of prose, about a tenth of a second."""
-    start = time.perf_counter()
+    start = time.process_time()  # ours alone: beside other work the clock on the wall runs on
     entries = await LocalExtractor().extract("d", chunks(text))
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert len(entries) < 20
 
 
