@@ -68,8 +68,13 @@ def describe(found: Discovered) -> str:
     if found.truncated:
         parts.append("There is more; the next listing goes on.")
     if found.vanished_refused:
-        parts.append(
-            f"{found.vanished_refused} known documents were not listed. So many at once look like a source that is not "
-            "whole, so nothing was removed. If they are really gone: `ingest run --accept-vanished`."
-        )
+        parts.append(disbelief(found))
     return " ".join(parts)
+
+
+def disbelief(found: Discovered) -> str:
+    """Why a listing was not believed, and what to do if it was true."""
+    return (
+        f"{found.vanished_refused} known documents were not listed. So many at once look like a source that is not "
+        "whole, so nothing was removed. If they are really gone: `ingest run --accept-vanished`."
+    )

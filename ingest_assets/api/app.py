@@ -8,7 +8,18 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from ingest_assets.api import changes, documents, estimates, health, jobs, metrics, problems, reference, stores
+from ingest_assets.api import (
+    changes,
+    documents,
+    estimates,
+    health,
+    jobs,
+    listings,
+    metrics,
+    problems,
+    reference,
+    stores,
+)
 from ingest_assets.api.estimate_process import Estimator
 from ingest_assets.api.launching import Launcher
 from ingest_assets.api.read_model.open_index import opened_index
@@ -49,6 +60,7 @@ def build_app(settings: Settings, rules: Rules) -> FastAPI:
         stores.router,
         jobs.router,
         estimates.router,
+        listings.router,
         metrics.router,
         reference.router,
     ):

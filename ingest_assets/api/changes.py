@@ -22,7 +22,7 @@ from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.corrections import ChunkChangedError, Signature
 from resources.document_state import removals
 from resources.document_state.document_state_store import utc_now
-from resources.document_state.ingest_jobs import IngestJob
+from resources.document_state.ingest_jobs import Errand, IngestJob
 from resources.document_state.model import GONE, DocStatus, Presence
 from resources.document_state.process_identity import this_process
 from resources.document_state.take_up import Mode
@@ -94,6 +94,30 @@ async def delete_document(
     await services.components.state.set_many([(removals.deletion_requested(found, now), found) for found in asked])
     # From here on it is due: should this job come to nothing, the next run does it.
     new = IngestJob(uuid.uuid4().hex, caller.org_id, caller.user, Mode.INCREMENTAL, now, this_process())
+    job = await begun(services, new, [document_id, *(found.document_id for found in members)])
+    response.headers["Location"] = f"/api/ingestion-jobs/{job.job_id}"
+    return Accepted(job=job_shape(job))
+
+
+@router.post("/{document_id}/restore", status_code=202, dependencies=[ADMINISTERS])
+async def restore_document(
+    document_id: str, services: Given, caller: Asking, response: Response, if_match: IfMatch = ""
+) -> Accepted:
+    """Bring back a document that was deleted, and all that lies in it: it is read from its source again."""
+    doc = await document_of(services, caller, document_id)
+    check_version(doc, if_match)
+    if doc.presence is not Presence.ERASED:
+        raise Problem(
+            409,
+            "not-deleted",
+            f"Document '{document_id}' was not deleted, or is still being deleted.",
+            "Nothing was changed. GET /api/documents?deleted=true lists those that are.",
+        )
+    members = [found for found in await members_of(services.components, [doc]) if found.presence is Presence.ERASED]
+    new = IngestJob(
+        uuid.uuid4().hex, caller.org_id, caller.user, Mode.INCREMENTAL, utc_now(), this_process(),
+        errand=Errand.RESTORING,
+    )  # fmt: skip
     job = await begun(services, new, [document_id, *(found.document_id for found in members)])
     response.headers["Location"] = f"/api/ingestion-jobs/{job.job_id}"
     return Accepted(job=job_shape(job))

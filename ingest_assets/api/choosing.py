@@ -13,7 +13,7 @@ from ingest_assets.api.shapes import Shape
 from ingest_assets.api.tokens import Caller
 from ingest_assets.requests.asking import Where
 from resources.document_state.label import DocumentLabel
-from resources.document_state.model import GONE, DocStatus, LinkState, Status
+from resources.document_state.model import GONE, DocStatus, LinkState, Presence, Status
 from resources.document_state.reasons import Reason
 
 LONGEST_ID = 128
@@ -29,11 +29,13 @@ class Filter(Shape):
     state: tuple[LinkState, ...] = Field((), description="in `store`, or in any")
     store: Annotated[tuple[str, ...], Field(max_length=100)] = ()
     text: Annotated[str, Field(max_length=_LONGEST_TEXT, description="a piece of the name")] = ""
+    deleted: bool = Field(default=False, description="those that a person had deleted, and no others")
 
     def passes(self, label: DocumentLabel) -> bool:
-        """Whether the documents of a label have the facets; what is gone from every store never does."""
+        """Whether the documents of a label have the facets; what is gone from its source and every store never does."""
         where = Where(self.source, self.reason, self.status, self.state)
-        return label.presence not in GONE and where.fits(label, self.store)
+        is_meant = label.presence is Presence.ERASED if self.deleted else label.presence not in GONE
+        return is_meant and where.fits(label, self.store)
 
 
 async def document_of(services: Services, caller: Caller, document_id: str) -> DocStatus:

@@ -3,11 +3,12 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import Field
 
 from ingest_assets.api.choosing import Filter
 from ingest_assets.api.shapes import Shape
-from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStage, JobStatus, Outcome
+from resources.document_state.ingest_jobs import DocumentResult, Errand, IngestJob, JobStage, JobStatus, Outcome
 
 MOST_IDS = 100_000
 
@@ -31,12 +32,36 @@ class WantedDocument(Shape):
     store_slug: str | None = None
 
 
+class WantedListing(Shape):
+    """What a listing of the sources is for."""
+
+    ingest: bool = Field(default=False, description="do what is due then, as `ingest run` does; else only find it")
+
+
+class ListedShape(Shape):
+    """What a listing found. `doubts`: why a source could not be listed, or was not believed."""
+
+    n_new: int
+    n_changed: int
+    n_vanished: int
+    n_unchanged: int
+    n_missing: int
+    n_busy: int
+    doubts: tuple[str, ...]
+
+
 class JobShape(Shape):
-    """A job: `nRequested` = `nSucceeded` + `nFailed` + `nSkipped` + `nPending`."""
+    """A job: `nRequested` = `nSucceeded` + `nFailed` + `nSkipped` + `nPending`.
+
+    `errand`: what it does before it works on documents: `listing` (and nothing else), `ingesting`, `restoring`; or "".
+    `listed`: what came of a listing.
+    """
 
     job_id: str
     status: JobStatus
     mode: str
+    errand: Errand
+    listed: ListedShape | None
     stores: tuple[str, ...]
     user_id: str
     n_requested: int
@@ -99,6 +124,8 @@ def job_shape(job: IngestJob) -> JobShape:
         job_id=job.job_id,
         status=job.status,
         mode=job.asked or job.mode,
+        errand=job.errand,
+        listed=ListedShape(**msgspec.structs.asdict(job.listed)) if job.listed else None,
         stores=job.stores,
         user_id=job.user_id,
         n_requested=job.n_requested,

@@ -1,6 +1,7 @@
 """Routes that show stores, and search in them."""
 
 import asyncio
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter
@@ -26,6 +27,7 @@ class StoreShape(Shape):
     kind: str
     embedder: str
     is_default: bool
+    last_push_at: datetime | None = Field(description="when a document was last written into it")
     counts: dict[LinkState, int]
 
 
@@ -67,9 +69,10 @@ class Answer(Shape):
 
 @router.get("/stores")
 async def stores(services: Given, caller: Asking) -> Stores:
-    """Every store with counts by state."""
+    """Every store with counts by state, and when it was last written."""
     targets = await services.components.targets()
     labels = await counted(services, caller, lambda label: label.presence not in GONE)
+    pushed = await asyncio.to_thread(services.index.last_pushes, caller.org_id)
     counts = {slug: dict.fromkeys(LinkState, 0) for slug in targets}
     for label, n in labels.items():
         for slug, state, _ in label.links:
@@ -84,6 +87,7 @@ async def stores(services: Given, caller: Asking) -> Stores:
                 kind=target.store.kind,
                 embedder=target.parts["embedder"],
                 is_default=slug == services.settings.default_store,
+                last_push_at=pushed.get(slug),
                 counts=counts[slug],
             )
             for slug, target in targets.items()

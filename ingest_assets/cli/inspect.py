@@ -232,7 +232,7 @@ async def jobs(components: Components, job_id: str | None, as_json: bool) -> int
         say("There is no job yet. `ingest run` makes one when there is something to do.")
     else:
         listed = [
-            (j.job_id, j.status, j.mode, j.n_requested, j.n_succeeded, j.n_failed, j.n_skipped, j.n_pending,
+            (j.job_id, j.status, j.errand or j.mode, j.n_requested, j.n_succeeded, j.n_failed, j.n_skipped, j.n_pending,
              j.created_at.isoformat(timespec="seconds"))
             for j in recent
         ]  # fmt: skip
@@ -250,6 +250,8 @@ def job_fields(job: IngestJob) -> dict[str, Any]:
         "user_id": job.user_id,
         "mode": job.mode.value,
         "status": job.status.value,
+        "errand": job.errand.value,
+        "listed": msgspec.to_builtins(job.listed) if job.listed else None,
         "stage": job.stage.value if job.stage else None,
         "n_requested": job.n_requested,
         "n_succeeded": job.n_succeeded,

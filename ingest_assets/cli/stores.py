@@ -11,6 +11,7 @@ from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.targets import open_recorded
 from ingest_assets.upkeep.dropping import drop_store, linked_documents
 from ingest_assets.upkeep.store_listing import ListedStore, list_stores
+from resources.document_state.link_counts import last_pushes
 from resources.document_state.model import LinkState
 from resources.store.store import Store
 
@@ -29,12 +30,12 @@ def list_(
     """List every store with its embedder and its documents by state, also those that are configured no more."""
 
     async def go(components: Components) -> int:
-        listed = await list_stores(components)
+        listed = await list_stores(components, await last_pushes(components.state))
         if as_json:
             print_json(listed)
             return Exit.DONE
         states = [state.value for state in LinkState]
-        columns = ["store", "name", "kind", "embedder", "created", "", *(f"#{state}" for state in states)]
+        columns = ["store", "name", "kind", "embedder", "created", "last push", "", *(f"#{state}" for state in states)]
         print_table(columns, [[*_about(store), *(store.links[state] for state in states)] for store in listed])
         return Exit.DONE
 
@@ -106,5 +107,6 @@ def _about(store: ListedStore) -> list[str]:
     wanted = store.configured_embedder
     embedder = store.embedder if wanted in ("", store.embedder) else f"{store.embedder}, {wanted} is configured"
     created = store.created_at.isoformat(timespec="seconds") if store.created_at else "not yet"
+    pushed = store.last_push_at.isoformat(timespec="seconds") if store.last_push_at else ""
     standing = "default" if store.is_default else "" if store.configured else "not in ingest.toml"
-    return [store.slug, store.name, store.kind, embedder, created, standing]
+    return [store.slug, store.name, store.kind, embedder, created, pushed, standing]

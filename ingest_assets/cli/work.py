@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ingest_assets.cli.inspect import find_document, job_fields
-from ingest_assets.cli.output import Exit, complain, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, SentenceWatcher, complain, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.requests.asking import Asked
-from ingest_assets.requests.request import Request, RequestOutcome, Watcher
+from ingest_assets.requests.carrying_out import CarryingOut
+from ingest_assets.requests.request import Request, RequestOutcome
 from resources.document_state.ingest_jobs import DocumentResult, JobStatus, Outcome
 from resources.document_state.take_up import Mode
 from sensors.discovered import describe
@@ -52,8 +53,8 @@ def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, 
 
 
 def carry_out(components: Components, job_id: str) -> int:
-    """Do a job that was accepted by another process; says nothing unless something goes wrong."""
-    job = Request(components, Mode.INCREMENTAL, Watcher()).carry_out(job_id)
+    """Do a job that was accepted by another process; what it says goes into its log."""
+    job = CarryingOut(components, Mode.INCREMENTAL, SentenceWatcher()).carry_out(job_id)
     return Exit.DONE if job.status is JobStatus.SUCCEEDED else Exit.FAILED
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from fastapi.responses import RedirectResponse
 
-from ingest_assets.api.changes import delete_document
+from ingest_assets.api.changes import delete_document, restore_document
 from ingest_assets.api.choosing import document_of
 from ingest_assets.api.document_shapes import document_shape, history_shape
 from ingest_assets.api.services import ADMINISTERS, READS, Asking, Given, Services
@@ -37,6 +37,13 @@ async def document(
 async def delete(document_id: DocumentId, services: Given, caller: Asking, sent: Sent) -> RedirectResponse:
     """Have it removed, if it is as it was shown."""
     begun = await delete_document(document_id, services, caller, Response(), sent.one("version"))
+    return RedirectResponse(f"/documents/{document_id}?job={begun.job.job_id if begun.job else ''}", 303)
+
+
+@router.post("/{document_id}/restore", dependencies=[ADMINISTERS])
+async def restore(document_id: DocumentId, services: Given, caller: Asking, sent: Sent) -> RedirectResponse:
+    """Bring it back, if it is as it was shown."""
+    begun = await restore_document(document_id, services, caller, Response(), sent.one("version"))
     return RedirectResponse(f"/documents/{document_id}?job={begun.job.job_id if begun.job else ''}", 303)
 
 
@@ -88,6 +95,7 @@ async def document_values(services: Services, doc: DocStatus, first: int, job_id
         "job_id": job_id,
         "is_lost": bool(doc.artifact) and artifact is None,
         "is_present": doc.presence is Presence.PRESENT,
+        "is_deleted": doc.presence is Presence.ERASED,
         "is_correctable": doc.presence is Presence.PRESENT and doc.extraction.status is Status.COMPLETED,
         "passages": passages(artifact, first, CHUNKS_ON_A_PAGE) if artifact is not None else [],
         "void": artifact.void_corrections if artifact is not None else (),

@@ -13,7 +13,7 @@ from ingest_assets.page.rendering import Live, live, live_answer, page, query_of
 from resources.document_state.model import LinkState, Status
 
 router = APIRouter(include_in_schema=False, dependencies=[READS])
-_FACETS = ("source", "status", "reason", "store", "state", "text")
+_FACETS = ("source", "status", "reason", "store", "state", "text", "deleted")
 _SECONDS = 5
 
 
@@ -53,7 +53,7 @@ async def library(services: Given, caller: Asking, chosen: Annotated[Chosen, Que
         "statuses": list(Status),
         "states": list(LinkState),
         "store_names": services.store_names,
-        "results": _results(services, chosen, found).html,
+        "results": _results(services, caller, chosen, found).html,
     }
     return page("library.html", services, caller, values)
 
@@ -61,20 +61,24 @@ async def library(services: Given, caller: Asking, chosen: Annotated[Chosen, Que
 @router.get("/documents")
 async def results(services: Given, caller: Asking, chosen: Annotated[Chosen, Query()]) -> Response:
     """What the library's filter finds now."""
-    return live_answer(_results(services, chosen, await _found(services, caller, chosen)), chosen.seen)
+    return live_answer(_results(services, caller, chosen, await _found(services, caller, chosen)), chosen.seen)
 
 
 async def _found(services: Services, caller: Caller, chosen: Chosen) -> _Found:
     return _Found(await documents(services, caller, chosen), await counts(services, caller, chosen))
 
 
-def _results(services: Services, chosen: Chosen, found: _Found) -> Live:
+def _results(services: Services, caller: Caller, chosen: Chosen, found: _Found) -> Live:
     values = {
         "chosen": chosen,
         "page": found.page,
         "counts": found.counts,
         "store_names": services.store_names,
-        "sources": [source.name for source in services.settings.sources],
+        "sources": [
+            source.name
+            for source in services.settings.sources
+            if (source.org_id or services.settings.org_id) == caller.org_id
+        ],
         "said": f"{found.counts.total:,} documents",
     }
     here = query_of({**chosen.facets, "cursor": chosen.cursor, "limit": chosen.limit})

@@ -70,4 +70,4 @@ def _wanted(sent: Form) -> WantedJob:
 
 def _facets(query: str) -> dict[str, object]:
     given = parse_qs(query)
-    return {name: values[-1] if name == "text" else values for name, values in given.items()}
+    return {name: values[-1] if name in ("text", "deleted") else values for name, values in given.items()}

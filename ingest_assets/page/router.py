@@ -2,8 +2,19 @@
 
 from fastapi import APIRouter
 
-from ingest_assets.page import correcting, document, jobs, library, reingest, search, spend, static_files, stores
+from ingest_assets.page import (
+    correcting,
+    document,
+    jobs,
+    library,
+    listings,
+    reingest,
+    search,
+    spend,
+    static_files,
+    stores,
+)
 
 router = APIRouter()
-for part in (static_files, library, document, correcting, reingest, jobs, stores, spend, search):
+for part in (static_files, library, document, correcting, reingest, listings, jobs, stores, spend, search):
     router.include_router(part.router)

@@ -1,5 +1,7 @@
 """The stores there are, and how many documents stand how in each."""
 
+import asyncio
+
 from fastapi import APIRouter, Response
 
 from ingest_assets.api.choosing import counted
@@ -20,8 +22,9 @@ async def stores(services: Given, caller: Asking) -> Response:
         for slug, state, _ in label.links:
             of_store = counts.setdefault(slug, dict.fromkeys(LinkState, 0))
             of_store[state] += n
+    pushed = await asyncio.to_thread(services.index.last_pushes, caller.org_id)
     values = {
-        "stores": await list_stores(services.components),
+        "stores": await list_stores(services.components, pushed),
         "counts": counts,
         "n_documents": sum(labels.values()),
         "states": list(LinkState),

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ingest_assets.api.document_shapes import DocumentStoreShape
 from ingest_assets.upkeep.staleness import Verdict
-from resources.document_state.ingest_jobs import JobStatus, Outcome
+from resources.document_state.ingest_jobs import Errand, JobStatus, Outcome
 from resources.document_state.model import Lifecycle, LinkState, Status
 
 
@@ -19,6 +19,7 @@ class Badge(NamedTuple):
 _GOOD, _STALE, _BAD = ("●", "good"), ("◐", "stale"), ("▲", "bad")
 _OPEN, _BUSY, _NONE, _HELD = ("○", "open"), ("◔", "busy"), ("◇", "none"), ("■", "bad")
 
+DELETED = Badge("Deleted", *_NONE)
 _OF_VERDICTS = {
     Verdict.CURRENT: Badge("Ingested", *_GOOD),
     Verdict.STALE: Badge("Stale", *_STALE),
@@ -68,6 +69,12 @@ _OF_OUTCOMES = {
     Outcome.UNCHANGED: Badge("Unchanged", *_NONE),
     Outcome.BUSY: Badge("Elsewhere", *_BUSY),
 }
+_OF_ERRANDS = {
+    Errand.NONE: "",
+    Errand.LISTING: "listing of the sources",
+    Errand.INGESTING: "listing of the sources, then what is due",
+    Errand.RESTORING: "restoring",
+}
 _OF_PARTS = {
     "content": "chunks",
     "parser": "parser",
@@ -110,6 +117,11 @@ def of_job(status: str) -> Badge:
 def of_outcome(outcome: str) -> Badge:
     """What a job made of a document."""
     return _OF_OUTCOMES[Outcome(outcome)]
+
+
+def of_errand(errand: str) -> str:
+    """What a job does before it works on documents; "" for nothing."""
+    return _OF_ERRANDS[Errand(errand)]
 
 
 def of_part(part: str) -> str:

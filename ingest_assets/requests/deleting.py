@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import msgspec
 
+from ingest_assets.components import Components
 from ingest_assets.requests.members import members_of
 from ingest_assets.requests.request import Request, RequestOutcome
 from ingest_assets.requests.scope import Selected
@@ -17,6 +18,7 @@ from resources.document_source.document_ids import shown_key
 from resources.document_state import removals
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import LISTED, DocStatus, LinkState, Presence
+from sensors.plan import Partitions
 
 
 class NotDeletedError(ValueError):
@@ -90,8 +92,8 @@ class Deleting(Request):
         return [_deletion(docs[document_id], stores) for document_id in document_ids]
 
     async def _restore(self, document_ids: Sequence[str]) -> None:
-        docs = await self._components.state.get_many(document_ids)
-        for doc in docs.values():
+        docs = list((await self._components.state.get_many(document_ids)).values())
+        for doc in docs:
             if doc.presence is not Presence.ERASED:
                 why = (
                     "is still being deleted: `ingest run --mode resume` finishes that"
@@ -99,10 +101,14 @@ class Deleting(Request):
                     else "was not deleted by anybody"
                 )
                 raise NotDeletedError(f"'{shown_key(doc.source_uri)}' {why}. Nothing was changed.")
-        self._partitions.add(list(docs))
-        stores = tuple(await self._components.targets())
-        now = utc_now()
-        await self._components.state.set_many([(removals.restored(doc, stores, now), doc) for doc in docs.values()])
+        await restore(self._components, self._partitions, docs)
+
+
+async def restore(components: Components, partitions: Partitions, docs: Sequence[DocStatus]) -> None:
+    """Let deleted documents be owed to every store again; whoever has changed one meanwhile, that stands."""
+    partitions.add([doc.document_id for doc in docs])
+    stores, now = tuple(await components.targets()), utc_now()
+    await components.state.set_many([(removals.restored(doc, stores, now), doc) for doc in docs])
 
 
 def _is_done(doc: DocStatus) -> bool:

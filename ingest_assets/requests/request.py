@@ -163,27 +163,6 @@ class Request:
                 )
         return found
 
-    def carry_out(self, job_id: str) -> IngestJob:
-        """Do a job that was accepted by another process, the HTTP API's. Must be called as `run` is.
-
-        Raises:
-            UnknownJobError, JobBegunError: there is nothing to do here.
-        """
-        job = asyncio.run(self._components.accepted_jobs.begin(job_id))
-        if job.is_terminal:
-            return job  # cancelled before it began
-        with self._settled_whatever_happens(job):
-            asyncio.run(self._prepare(job))
-            self._do_pages(job)
-        return asyncio.run(self._components.jobs.settle(job.job_id, utc_now()))
-
-    async def _prepare(self, job: IngestJob) -> None:
-        await self._restore_partitions()
-        await self._recover()
-        self._components.extractor.check()
-        if job.asked == Kind.STALE:
-            await self._to_begin_anew(Asked(Kind.STALE, job.stores), whole=False)
-
     def _do(self, outcome: RequestOutcome) -> RequestOutcome:
         settings, jobs = self._components.settings, self._components.jobs
         self._components.extractor.check()
@@ -214,8 +193,7 @@ class Request:
             yield
         except BaseException as error:
             why = str(error) or "It was interrupted."
-            by = "the same request, asked again" if job.asked else "the next run"
-            message = f"{why} What it had not done is done by {by}."
+            message = f"{why} What it had not done is done by {job.left_to}."
             asyncio.run(self._components.jobs.settle(job.job_id, utc_now(), message))
             raise
 

@@ -1,6 +1,7 @@
 """Every store there is: those of the configuration, and those that only a record knows of."""
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ class ListedStore(msgspec.Struct, frozen=True):
         config: its options; None: they may hold a secret, or are not recorded.
         created_at: when it was first recorded; None: it was not yet.
         configured: whether it is in the configuration.
+        last_push_at: when a document was last written into it; None: it is empty, or that is not known.
         links: how many documents are in it, by state.
     """
 
@@ -31,13 +33,19 @@ class ListedStore(msgspec.Struct, frozen=True):
     configured_embedder: str
     config: dict[str, Any] | None
     created_at: datetime | None
+    last_push_at: datetime | None
     is_default: bool
     configured: bool
     links: Counter[str]
 
 
-async def list_stores(components: Components) -> list[ListedStore]:
-    """The configured stores in their order, then the others by slug."""
+async def list_stores(components: Components, pushed: Mapping[str, datetime]) -> list[ListedStore]:
+    """The configured stores in their order, then the others by slug.
+
+    Args:
+        components: for configuration and records.
+        pushed: when a document was last written into each, by slug.
+    """
     records = await components.store_registry.all()
     counts = await count_links(components.state)
     listed = []
@@ -53,6 +61,7 @@ async def list_stores(components: Components) -> list[ListedStore]:
                 store.embedder or recorded,
                 store.config,
                 record.created_at if record else None,
+                pushed.get(store.slug),
                 is_default=store.is_default,
                 configured=True,
                 links=Counter(counts.get(store.slug, {})),
@@ -67,6 +76,7 @@ async def list_stores(components: Components) -> list[ListedStore]:
             "",
             record.config,
             record.created_at,
+            pushed.get(record.slug),
             is_default=False,
             configured=False,
             links=Counter(counts.get(record.slug, {})),

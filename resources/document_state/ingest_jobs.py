@@ -35,6 +35,15 @@ class JobStage(StrEnum):
     PERSISTING = "persisting"  # artifacts, records and stores are written
 
 
+class Errand(StrEnum):
+    """What a job does before it works on documents."""
+
+    NONE = ""
+    LISTING = "listing"  # the sources are listed, and that is all
+    INGESTING = "ingesting"  # the sources are listed, and what is due then are its documents
+    RESTORING = "restoring"  # its documents, which a person had deleted, come back
+
+
 class Outcome(StrEnum):
     """What a run made of one document."""
 
@@ -108,6 +117,31 @@ class JobCounts(msgspec.Struct, frozen=True):
         return JobCounts(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
+class Listed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a job's listing found.
+
+    Attributes:
+        n_new, n_changed, n_vanished: documents that became due by it.
+        n_unchanged: objects that are as they were.
+        n_missing: objects that are not listed, whose documents are left alone until the grace period is over.
+        n_busy: changed objects whose document a worker holds; the next listing sees them again.
+        doubts: why a source could not be listed, or was not believed; a sentence or two each.
+    """
+
+    n_new: int = 0
+    n_changed: int = 0
+    n_vanished: int = 0
+    n_unchanged: int = 0
+    n_missing: int = 0
+    n_busy: int = 0
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def n_due(self) -> int:
+        """How many documents became due by it."""
+        return self.n_new + self.n_changed + self.n_vanished
+
+
 class BatchEstimate(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the gate said to one batch: what it may cost, and why it was held back, or ""."""
 
@@ -126,6 +160,7 @@ class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
         asked, stores: which kind of work somebody asked for, and where; "" and () for what is due.
         force: do every document again.
         pages_id: under which name its pages are kept; "": the job's own id.
+        errand: what is done before; `listed`: what came of it, if it was a listing.
         asked_hash: what was asked, so that a repeated request is told from another one; "" where none is repeated.
     """
 
@@ -144,6 +179,8 @@ class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
     force: bool = False
     pages_id: str = ""
     asked_hash: str = ""
+    errand: Errand = Errand.NONE
+    listed: Listed | None = None
     status: JobStatus = JobStatus.RUNNING
     run_ids: tuple[str, ...] = ()
     completed_at: datetime | None = None
@@ -194,6 +231,13 @@ class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
         """Whether nothing more will happen to it."""
         return self.completed_at is not None
 
+    @property
+    def left_to(self) -> str:
+        """Who does what it has not done, when it ended early."""
+        if self.asked:
+            return "the same request, asked again"
+        return "the next run, or by the same request, asked again" if self.errand else "the next run"
+
 
 class UnknownJobError(KeyError):
     """No job has this id."""
@@ -206,8 +250,9 @@ def status_of(job: IngestJob) -> JobStatus:
     """How a job ended, by its counts."""
     if job.n_blocked_batches:
         return JobStatus.BLOCKED
-    if job.n_failed == 0 and job.n_pending == 0:
+    listed = job.listed or Listed()
+    if job.n_failed == 0 and job.n_pending == 0 and not listed.doubts:
         return JobStatus.SUCCEEDED
-    if job.n_succeeded == 0:
+    if job.n_succeeded + listed.n_due + listed.n_unchanged == 0:
         return JobStatus.FAILED
     return JobStatus.PARTIAL

@@ -71,6 +71,21 @@ class IngestJobs:
         """Note that a run works for a job."""
         await self.change(job_id, lambda job: msgspec.structs.replace(job, run_ids=(*job.run_ids, run_id)))
 
+    async def give(self, job_id: str, pages: Sequence[Sequence[str]], n_unchanged: int, n_busy: int) -> IngestJob:
+        """Give documents to a job that has none yet, found by its errand. Pages go first, as in `store`."""
+        job, _ = await self._read(job_id)
+        await self._keep_pages(job, pages)
+        return await self.change(
+            job_id,
+            lambda job: msgspec.structs.replace(
+                job,
+                n_pages=len(pages),
+                n_listed=sum(map(len, pages)),
+                n_unchanged_before=n_unchanged,
+                n_busy_before=n_busy,
+            ),
+        )
+
     async def start(self, job_id: str, now: datetime) -> None:
         """Note that a run works for a job; when the first one began is when it started."""
 
@@ -116,14 +131,18 @@ class IngestJobs:
 
     async def orphans(self) -> list[IngestJob]:
         """Running jobs whose process died on this machine."""
+        return [job for job in await self.under_way() if is_certainly_dead(job.owner)]
+
+    async def under_way(self) -> list[IngestJob]:
+        """Jobs that have not ended, without counts."""
         keys = [record.key for record in await self._backend.list_open(KIND)]
         jobs = [self._decode(record) for record in (await self._backend.read_many(KIND, keys)).values()]
-        return [job for job in jobs if not job.is_terminal and is_certainly_dead(job.owner)]
+        return [job for job in jobs if not job.is_terminal]
 
     async def settle_orphans(self, now: datetime) -> list[IngestJob]:
         """End the jobs whose process died, with what was done."""
-        message = "The process that ran this job died. What it had not done is done by the next run."
-        return [await self.settle(job.job_id, now, message) for job in await self.orphans()]
+        message = "The process that ran this job died. What it had not done is done by"
+        return [await self.settle(job.job_id, now, f"{message} {job.left_to}.") for job in await self.orphans()]
 
     async def results(self, job_id: str) -> list[DocumentResult]:
         """All results of a job, in the order they were recorded."""
@@ -189,9 +208,12 @@ class IngestJobs:
 
     async def store(self, job: IngestJob, pages: Sequence[Sequence[str]]) -> bool:
         """Keep a job unless there is one of its id. The header comes last, so a job that exists is whole."""
+        await self._keep_pages(job, pages)
+        return (await self._backend.compare_and_set(KIND, [_write(job, None)]))[0].written
+
+    async def _keep_pages(self, job: IngestJob, pages: Sequence[Sequence[str]]) -> None:
         requests = [Write(f"{number:06d}", msgspec.json.encode(page), None) for number, page in enumerate(pages)]
         await self._backend.compare_and_set(_request_kind(job), requests)
-        return (await self._backend.compare_and_set(KIND, [_write(job, None)]))[0].written
 
     async def change(self, job_id: str, change: Callable[[IngestJob], IngestJob]) -> IngestJob:
         """Replace a job's header by what a function makes of it, however often others are first."""

@@ -7,10 +7,12 @@ circumstances. So what is shown, exported and judged is the number of links in a
 """
 
 from collections import Counter
+from datetime import UTC, datetime
 
 from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.model import LinkState, Presence
 
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 LinkCounts = dict[str, Counter[LinkState]]
 
 
@@ -21,4 +23,14 @@ async def count_links(state: DocumentStateStore) -> LinkCounts:
         if label.presence is not Presence.DELETED:
             for slug, link_state, _ in label.links:
                 found.setdefault(slug, Counter())[link_state] += n
+    return found
+
+
+async def last_pushes(state: DocumentStateStore) -> dict[str, datetime]:
+    """When a document was last written into each store, of those it holds. Reads every record that has a link."""
+    found: dict[str, datetime] = {}
+    async for doc in state.iter_statuses(lambda label: bool(label.links)):
+        for slug, link in doc.links.items():
+            if link.last_push_at is not None and link.last_push_at > found.get(slug, _EARLIEST):
+                found[slug] = link.last_push_at
     return found

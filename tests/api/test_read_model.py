@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ingest_assets.api.read_model.document_index import DocumentIndex
@@ -14,7 +16,8 @@ from resources.document_source.document_ids import source_uri
 from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import KIND, RecordDocumentStateStore
 from resources.document_state.label import label_of
-from resources.document_state.model import DocStatus, Presence, Status
+from resources.document_state.link_counts import last_pushes
+from resources.document_state.model import Claim, DocStatus, DocumentStoreLink, LinkState, Presence, Status
 from resources.records.backend import RecordBackend
 from resources.records.memory_backend import MemoryBackend
 from resources.records.record import Write
@@ -154,6 +157,7 @@ _DAMAGED = [
     b"[1]",
     b'{"org_id": 1, "source_uri": "docs:a"}',
     b'{"org_id": "ours", "source_uri": 7}',
+    b'{"org_id": 1, "source_uri": "docs:a", "links": {"s": {"last_push_at": "2026-01-01T00:00:00Z"}}}',
 ]
 
 
@@ -202,3 +206,33 @@ def _changed(doc: DocStatus) -> DocStatus:
 def _ingested(doc: DocStatus) -> DocStatus:
     done = extracted(claimed(doc))
     return built(done, ingested(done))
+
+
+async def test_the_last_push_of_each_store_is_known(followed: Followed) -> None:
+    """The latest time that a document of an organisation was written, by store; a deletion takes nothing away."""
+    later = NOW + timedelta(hours=1)
+    for number, (org_id, at) in enumerate([("ours", NOW), ("ours", later), ("theirs", later + timedelta(hours=1))]):
+        doc = _found(f"{number}.md", org_id, number)
+        link = DocumentStoreLink("s", LinkState.INGESTED, last_push_at=at)
+        stored = await followed.state.set_many([(doc, None)])
+        assert stored[0] is not None
+        new = msgspec.structs.replace(stored[0], links={"s": link}, claim=Claim("w", 1, "r"))
+        assert (await followed.state.set_many([(new, stored[0])]))[0] is not None
+    index = await followed.up_to_now()
+    assert index.last_pushes("ours") == {"s": later}
+    assert index.last_pushes("nobody") == {}
+    assert await last_pushes(followed.state) == {"s": later + timedelta(hours=1)}
+
+
+@pytest.mark.parametrize("links", ['["a{"]', '{"s": "a{"}', '{"s": {"last_push_at": 5}}', '"a{"', "7"])
+async def test_damaged_links_stop_nothing(tmp_path: Path, links: str) -> None:
+    """A record whose links nobody can read is written and indexed all the same, and says nothing of pushes."""
+    backend = SqliteBackend(tmp_path / "state.db")
+    value = f'{{"org_id": "ours", "source_uri": "docs:a", "links": {links}}}'.encode()
+    await backend.compare_and_set(KIND, [Write("before", value, None)])
+    index = open_in_state_file(backend.path)
+    [result] = await backend.compare_and_set(KIND, [Write("after", value, None)])
+    assert result.written
+    assert index.last_pushes("ours") == {}
+    index.close()
+    await backend.close()

@@ -78,7 +78,12 @@ def test_the_library_follows_what_a_terminal_does(project: Project, visit: Calla
         expect(page.locator(".empty")).to_contain_text("ingest run")
         person.looks("12-empty-narrow")
         project.write("first.md", "Some words.")
+        page.click("button:has-text('List the sources now')")
+        expect(page.locator(".headline .badge")).to_have_text("● Succeeded", timeout=120_000)
+        expect(page.locator("[aria-label='What the listing found']")).to_contain_text("New1")
+        person.looks("12-listed-narrow")
         assert project.run("run").returncode == 0
+        page.click("nav >> text=Library")
         expect(page.locator("table.matrix tbody tr")).to_have_count(1, timeout=30_000)
         page.reload()
         page.check("[data-tick-all]")

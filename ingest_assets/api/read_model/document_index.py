@@ -47,6 +47,11 @@ class DocumentIndex:
         rows = self._file.connection.execute(sql.count(len(patterns)), chosen).fetchall()
         return {self._labels[label]: n for label, n in rows}
 
+    def last_pushes(self, org_id: str) -> dict[str, datetime]:
+        """When a document of an organisation was last written into each store, by slug, whatever became of it since."""
+        rows = self._file.connection.execute(sql.LAST_PUSHES, (org_id,)).fetchall()
+        return {store: datetime.fromisoformat(pushed_at) for store, pushed_at in rows}
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

@@ -13,9 +13,20 @@ CREATE TABLE document_index(
 """
 INDEX = "CREATE INDEX document_index_label ON document_index(org_id, label)"
 
+# When something was last written into each store, one row each: a document that goes takes nothing away from it.
+PUSHES = """
+CREATE TABLE store_pushes(
+    org_id TEXT NOT NULL, store TEXT NOT NULL, pushed_at TEXT NOT NULL, PRIMARY KEY (org_id, store)
+) STRICT, WITHOUT ROWID
+"""
+_IF_LATER = (
+    "ON CONFLICT (org_id, store) DO UPDATE SET pushed_at = excluded.pushed_at WHERE excluded.pushed_at > pushed_at"
+)
+
+
 # A state file gets the table beside its records, and triggers that keep it up within the very transaction that writes
 # a record. The state's own code knows nothing of it.
-DROP = ("DROP TABLE IF EXISTS document_index",)
+DROP = ("DROP TABLE IF EXISTS document_index", "DROP TABLE IF EXISTS store_pushes")
 _ROW = """
 key, json_extract(value, '$.org_id'), label,
 substr(json_extract(value, '$.source_uri'), instr(json_extract(value, '$.source_uri'), ':') + 1)
@@ -25,6 +36,20 @@ _IS_READABLE = """
 CASE WHEN json_valid(value)
 THEN json_type(value, '$.org_id') = 'text' AND instr(json_extract(value, '$.source_uri'), ':') > 0 END
 """
+
+
+def _note_pushes(rows: str) -> str:
+    """Note what the links in some records say; damaged ones say nothing. `rows` gives each as `value`."""
+    return f"""
+INSERT INTO store_pushes
+SELECT json_extract(doc.record, '$.org_id'), link.key, max(json_extract(link.value, '$.last_push_at'))
+FROM (SELECT CASE WHEN {_IS_READABLE} THEN value ELSE '{{}}' END AS record FROM {rows}) AS doc,
+json_each(doc.record, '$.links') AS link
+WHERE CASE link.type WHEN 'object' THEN json_type(link.value, '$.last_push_at') = 'text' END
+GROUP BY 1, 2
+{_IF_LATER}"""  # noqa: S608
+
+
 FILL = f"""
 INSERT INTO document_index
 SELECT {_ROW} FROM (SELECT key, label, CAST(value AS TEXT) AS value FROM records WHERE kind = '{KIND}')
@@ -35,22 +60,27 @@ INSERT OR REPLACE INTO document_index
 SELECT {_ROW} FROM (SELECT NEW.key AS key, NEW.label AS label, CAST(NEW.value AS TEXT) AS value)
 WHERE {_IS_READABLE};
 """  # noqa: S608
+FILL_PUSHES = _note_pushes(f"(SELECT CAST(value AS TEXT) AS value FROM records WHERE kind = '{KIND}')")  # noqa: S608
+_NOTE_NEW = _note_pushes("(SELECT CAST(NEW.value AS TEXT) AS value)")
 TRIGGERS = {
     "document_index_insert": f"""
         CREATE TRIGGER document_index_insert AFTER INSERT ON records WHEN NEW.kind = '{KIND}' BEGIN
             {_PUT_NEW}
+            {_NOTE_NEW};
         END
     """,
     "document_index_mend": f"""
         CREATE TRIGGER document_index_mend AFTER UPDATE OF value ON records
         WHEN NEW.kind = '{KIND}' AND NOT EXISTS (SELECT 1 FROM document_index WHERE key = NEW.key) BEGIN
             {_PUT_NEW}
+            {_NOTE_NEW};
         END
     """,  # noqa: S608
     "document_index_update": f"""
         CREATE TRIGGER document_index_update AFTER UPDATE OF label ON records
         WHEN NEW.kind = '{KIND}' AND NEW.label IS NOT OLD.label BEGIN
             UPDATE document_index SET label = NEW.label WHERE key = NEW.key;
+            {_NOTE_NEW};
         END
     """,  # noqa: S608
     "document_index_delete": f"""
@@ -66,6 +96,7 @@ REPLICA = (
     (
         TABLE.replace("name TEXT NOT NULL", "name TEXT NOT NULL, seen INTEGER NOT NULL"),
         INDEX,
+        PUSHES,
         "CREATE TABLE labels(id INTEGER PRIMARY KEY, label TEXT NOT NULL UNIQUE) STRICT",
     ),
 )
@@ -74,12 +105,15 @@ PUT = """
 INSERT OR REPLACE INTO document_index(key, org_id, label, name, seen)
 VALUES (?, ?, (SELECT id FROM labels WHERE label = ?), ?, ?)
 """
+PUT_PUSH = f"INSERT INTO store_pushes(org_id, store, pushed_at) VALUES (?, ?, ?) {_IF_LATER}"  # noqa: S608
 REMOVE_UNSEEN = "DELETE FROM document_index WHERE seen < ?"
 REMOVE = "DELETE FROM document_index WHERE key = ?"
 LABELS_OF = """
 SELECT key, labels.label FROM document_index JOIN labels ON labels.id = document_index.label
 WHERE key IN (SELECT value FROM json_each(?))
 """
+
+LAST_PUSHES = "SELECT store, pushed_at FROM store_pushes WHERE org_id = ?"
 
 # Labels are never changed nor taken away, so whoever knows some asks only for the newer ones.
 NEW_LABELS = "SELECT id, label FROM labels WHERE id > ? ORDER BY id"

@@ -23,11 +23,18 @@ from resources.sqlite_file import SqliteFile
 log = logging.getLogger(__name__)
 
 
+class _Pushed(msgspec.Struct, frozen=True):
+    """What of a link is looked at."""
+
+    last_push_at: str | None = None
+
+
 class _Named(msgspec.Struct, frozen=True):
-    """What of a document's record never changes and is searched for."""
+    """What of a document's record never changes and is searched for, and when it was written into which store."""
 
     org_id: str
     source_uri: str
+    links: dict[str, _Pushed] = {}
 
 
 class NotBuiltError(Exception):
@@ -114,7 +121,7 @@ class Replica(DocumentIndex):
         return dict(self._file.connection.execute(sql.LABELS_OF, (json.dumps(list(keys)),)).fetchall())
 
     def _put(self, records: Iterable[Record], gone: Collection[str]) -> None:
-        rows = []
+        rows, pushes = [], []
         for record in records:
             try:
                 named = decoded(self._backend.uri, KIND, record, _Named)
@@ -122,9 +129,13 @@ class Replica(DocumentIndex):
                 log.warning("Document '%s' is left out of lists: %s", record.key, error)
                 continue
             rows.append((record.key, named.org_id, record.label, encoded_key(named.source_uri), self._round))
+            pushes += [
+                (named.org_id, slug, link.last_push_at) for slug, link in named.links.items() if link.last_push_at
+            ]
         with self._file.transaction() as connection:
             connection.executemany(sql.ADD_LABEL, [(label,) for label in {row[2] for row in rows}])
             connection.executemany(sql.PUT, rows)
+            connection.executemany(sql.PUT_PUSH, pushes)
             connection.executemany(sql.REMOVE, [(key,) for key in gone])
 
     def _remove_unseen(self) -> None:

@@ -23,6 +23,8 @@ def open_in_state_file(path: Path) -> DocumentIndex:
                     sql.TABLE,
                     sql.INDEX,
                     sql.FILL,
+                    sql.PUSHES,
+                    sql.FILL_PUSHES,
                     *sql.TRIGGERS.values(),
                 ]:
                     connection.execute(statement)
