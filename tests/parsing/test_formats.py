@@ -3,6 +3,7 @@
 import pytest
 
 from ingest_assets.parsing import Chunking, ParsedDocument, ParseLimits
+from ingest_assets.parsing.chunk import _stretches
 from ingest_assets.parsing.document import parse
 from ingest_assets.parsing.result import ParseFailure
 from resources.document_state.reasons import Reason
@@ -48,6 +49,18 @@ def test_markdown_pieces_know_their_heading_path() -> None:
     assert paths["body of b"] == ("A", "B")
     assert paths["last"] == ("Setext",)
     assert all(text[piece.place.start : piece.place.end] == piece.text for piece in document.pieces)
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\n", " ", ""])
+def test_the_splitter_never_sees_a_long_text_at_once(end: str) -> None:
+    """It takes more than twice as long for twice the text, so it is given paragraphs or lines, each once and whole."""
+    text = f"forty characters of a line, as many are{end}" * 10_000
+    stretches = [text[start:end] for start, end in _stretches(text, [])]
+    assert "".join(stretches) == text
+    assert max(map(len, stretches)) <= 100_000
+    assert all(stretch.startswith("forty") for stretch in stretches if end)
+    pieces = parsed("x.md", text).pieces
+    assert "".join("".join(piece.text for piece in pieces).split()) == "".join(text.split())
 
 
 def test_front_matter_names_the_document() -> None:
