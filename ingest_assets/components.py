@@ -25,6 +25,7 @@ from resources.document_source.source_registry import SourceRegistry
 from resources.document_state.accepted_jobs import AcceptedJobs
 from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore, utc_now
 from resources.document_state.job_records import IngestJobs
+from resources.document_state.run_tally import RunTally
 from resources.document_state.spend_gate import SpendGate
 from resources.document_state.spend_ledger import SpendLedger
 from resources.document_state.store_registry import StoreRegistry
@@ -104,6 +105,11 @@ class Components:
     def ledger(self) -> SpendLedger:
         """What was spent and is reserved."""
         return SpendLedger(self.backend)
+
+    @cached_property
+    def run_tally(self) -> RunTally:
+        """How many runs ended how."""
+        return RunTally(self.backend)
 
     @cached_property
     def spend_gate(self) -> SpendGate:

@@ -1,7 +1,7 @@
 """What monitoring reads, as Prometheus spells it."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from fastapi import APIRouter
 from fastapi.responses import PlainTextResponse
@@ -9,9 +9,11 @@ from fastapi.responses import PlainTextResponse
 from ingest_assets.api.choosing import counted
 from ingest_assets.api.services import READS, Asking, Given, Services
 from resources.document_state.document_state_store import utc_now
+from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import GONE, LinkState, Phase
-from resources.document_state.workers import WorkerWatch
+from resources.document_state.run_tally import RunOutcome
+from resources.document_state.workers import WorkerRecord, WorkerWatch
 
 router = APIRouter(tags=["metrics"], dependencies=[READS])
 _MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -25,7 +27,8 @@ async def metrics(services: Given, caller: Asking) -> PlainTextResponse:
     components = services.components
     labels = await counted(services, caller, lambda label: label.presence not in GONE)
     watch = WorkerWatch(components.backend, components.settings.lease)
-    workers = Counter("dead" if worker.dead else "living" for worker in await watch.all())
+    records = await watch.all()
+    workers = Counter("dead" if worker.dead else "living" for worker in records)
     jobs = await components.jobs.count_by_status(caller.org_id)
     as_of = services.index.as_of()
     age = (utc_now() - as_of).total_seconds() if as_of is not None else 0.0
@@ -40,15 +43,40 @@ async def metrics(services: Given, caller: Asking) -> PlainTextResponse:
                 "Workers with a record; a dead one's documents are about to be taken up.",
                 {(("state", state),): workers[state] for state in ("living", "dead")},
             ),
-            *(await _spent(services) if caller.org_id == services.settings.org_id else ()),
+            *(await _of_project(services, records) if caller.org_id == services.settings.org_id else ()),
             _family("ingest_read_model_age_seconds", "How old lists and counts may be.", {(): age}),
         ]
     )
     return PlainTextResponse(text, media_type=_MEDIA_TYPE)
 
 
+async def _of_project(services: Services, workers: Sequence[WorkerRecord]) -> list[str]:
+    """What is the project's own, and other organisations see nothing of: runs, and the bill."""
+    return [*await _runs(services, workers), *await _spent(services)]
+
+
+async def _runs(services: Services, workers: Sequence[WorkerRecord]) -> list[str]:
+    """How runs ended, and how long they were at each stage; the workers were read before, so nothing counts twice."""
+    tally = await services.components.run_tally.read()
+    seconds = tally.seconds_with(workers)
+    return [
+        _family(
+            "ingest_runs_total",
+            "Runs that ended, by outcome.",
+            {(("outcome", outcome),): tally.runs.get(outcome, 0) for outcome in RunOutcome},
+            "counter",
+        ),
+        _family(
+            "ingest_stage_seconds_total",
+            "Seconds that runs were at each stage, the latest one that a batch of theirs has entered.",
+            {(("stage", stage),): seconds.get(stage, 0.0) for stage in JobStage},
+            "counter",
+        ),
+    ]
+
+
 async def _spent(services: Services) -> list[str]:
-    """What models cost so far, by whichever process. The bill is the project's: other organisations see none."""
+    """What models cost so far, by whichever process."""
     cost: Counter[Labels] = Counter()
     calls: Counter[Labels] = Counter()
     tokens: Counter[Labels] = Counter()

@@ -17,6 +17,7 @@ class BatchWork:
         self._extraction = ExtractionPhase(run, claims, document_done)
         self._build = BuildPhase(run, document_done)
         self._removal = RemovalPhase(run)
+        self._stage = run.extraction
         self._document_done = document_done
 
     @property
@@ -30,6 +31,8 @@ class BatchWork:
 
     async def finish(self, batch: Batch) -> list[DocumentReport]:
         """Take a begun batch through the rest; every document of it is published when this returns."""
+        if batch.extraction is None and (batch.gone or batch.present):
+            self._stage.pass_by()
         if gone := batch.gone:
             batch.reports += await self._removal.remove(gone)
             for _ in gone:

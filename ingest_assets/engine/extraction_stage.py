@@ -71,6 +71,10 @@ class ExtractionStage:
         begun.parsed = asyncio.get_running_loop().run_in_executor(None, self._parse, begun, force)
         return begun
 
+    def pass_by(self) -> None:
+        """A group goes past: there is nothing to extract, so that it is persisted is what is left."""
+        self._progress.enters(JobStage.PERSISTING)
+
     async def finish(self, begun: "BegunExtraction", publish_part: PublishPart) -> list[Extraction]:
         """Chunks and entries of a begun group; one result for each document, in order.
 

@@ -15,6 +15,7 @@ from ingest_assets.parsing import ParserPool
 from ingest_assets.paying import open_entry_finder
 from ingest_assets.runs.dagster_reporter import DagsterReporter
 from ingest_assets.runs.run_input import IngestConfig, chosen_documents, open_job, selection_of
+from ingest_assets.runs.run_outcome import outcome_of
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.workers import Heartbeat, Worker
 from resources.records.copying import refuse_unfinished
@@ -53,8 +54,10 @@ async def ingest_documents(
         )
         await refuse_unfinished(components.backend)
         await components.register_stores()
-        worker = await Worker.register(components.backend, context.run_id, utc_now(), settings.lease)
         stages = reporter.progress
+        worker = await Worker.register(
+            components.backend, context.run_id, utc_now(), settings.lease, stages.clock.seconds
+        )
         entries = open_entry_finder(components, worker.worker_id, job_id or context.run_id, stages)
         async with stages:
             with (
@@ -86,6 +89,7 @@ async def ingest_documents(
                     await engine.pull(config.limit)
                 else:
                     await engine.work_on(chosen)
+        await components.run_tally.add(context.run_id, outcome_of(reporter), stages.clock.seconds())
         await worker.end()
         if not await components.state.list_due(utc_now(), 1):
             # The last run of many: whatever its page counted wrong while they wrote, it counts again.

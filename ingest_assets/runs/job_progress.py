@@ -8,6 +8,7 @@ from typing import Self
 import dagster as dg
 
 from ingest_assets.runs.run_tags import STAGE_TAG, STATUS_TAG
+from ingest_assets.runs.stage_clock import StageClock
 from resources.document_state.ingest_jobs import BatchEstimate, JobStage, JobStatus
 from resources.document_state.job_records import IngestJobs
 
@@ -20,6 +21,7 @@ class JobProgress:
     Used as an asynchronous context manager around the work.
 
     Attributes:
+        clock: how long the run was at each stage.
         n_estimates: how many batches the gate was asked about.
         refusal: why the last one that was held back was, or "".
     """
@@ -33,6 +35,7 @@ class JobProgress:
         self._told: JobStage | None = None
         self._told_at = -_PAUSE_SECONDS
         self._telling: asyncio.Task[None] | None = None
+        self.clock = StageClock()
         self.n_estimates = 0
         self.refusal = ""
 
@@ -48,6 +51,7 @@ class JobProgress:
     def enters(self, stage: JobStage) -> None:
         """See Progress."""
         self._stage = stage
+        self.clock.enters(stage)
         if stage is not self._told and (self._telling is None or self._telling.done()):
             self._telling = asyncio.create_task(self._tell())
 

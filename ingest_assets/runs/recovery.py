@@ -16,6 +16,7 @@ from ingest_assets.runs.run_tags import RESULT_TAG
 from resources.document_state import transitions
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Status, is_partition
+from resources.document_state.run_tally import RunOutcome
 from resources.document_state.workers import WorkerRecord, WorkerWatch
 
 _MESSAGE = "Its process died. The documents it held are taken up again; what it had published is reported."
@@ -51,13 +52,17 @@ async def recover(components: Components, instance: dg.DagsterInstance, watch: W
         DagsterPartitions(instance).remove(
             [doc.document_id for doc in docs if not is_partition(doc.presence, doc.extraction.status)]
         )
+        if worker.stage_seconds if run is None else not run.is_success:
+            await components.run_tally.add(worker.run_id, _outcome(run), worker.stage_seconds)
         if run is not None:
             done.events += _report_owed(instance, run, docs, components.settings.api.public_url)
             done.runs += _end(instance, run)
         await watch.settle(worker.worker_id)
         done.workers += 1
     done.documents += await _release_ownerless(components, watch)
-    done.runs += sum(_end(instance, run) for run in runs_of_dead_processes(instance))
+    for run in runs_of_dead_processes(instance):
+        await components.run_tally.add(run.run_id, RunOutcome.DIED, {})
+        done.runs += _end(instance, run)
     done.jobs = len(await components.jobs.settle_orphans(utc_now()))
     return done
 
@@ -123,6 +128,13 @@ def _report_owed(instance: dg.DagsterInstance, run: dg.DagsterRun, docs: Sequenc
     for asset_key, document_ids in failed.items():
         report_failed(instance, run, asset_keys.STEP, asset_key, document_ids)
     return len(owed)
+
+
+def _outcome(run: dg.DagsterRun | None) -> RunOutcome:
+    """How a run ended of which a worker is left; None: another machine's."""
+    if run is None or not run.is_finished:
+        return RunOutcome.DIED
+    return RunOutcome.INTERRUPTED if run.status is dg.DagsterRunStatus.CANCELED else RunOutcome.FAILED
 
 
 def _end(instance: dg.DagsterInstance, run: dg.DagsterRun) -> int:

@@ -10,7 +10,8 @@ import dagster as dg
 from ingest_assets import asset_keys
 from ingest_assets.runs.dagster_reporter import DagsterReporter
 from ingest_assets.runs.run_tags import KIND_TAG, RESULT_TAG, STATUS_TAG
-from resources.document_state.ingest_jobs import DocumentResult, JobStatus, Outcome
+from resources.document_state.ingest_jobs import DocumentResult, Outcome
+from resources.document_state.run_tally import RunOutcome
 
 CEILING_CHECK = "within_spend_ceiling"
 _ROWS = 200
@@ -29,7 +30,7 @@ def log_outcome(log: logging.Logger, reporter: DagsterReporter) -> None:
 
 def tag_run(instance: dg.DagsterInstance, run: dg.DagsterRun, kind: str, reporter: DagsterReporter) -> None:
     """Make the list of runs say what each was about and what became of it."""
-    tags = {KIND_TAG: kind, RESULT_TAG: _counts(reporter), STATUS_TAG: _status(reporter).value}
+    tags = {KIND_TAG: kind, RESULT_TAG: _counts(reporter), STATUS_TAG: outcome_of(reporter).value}
     instance.add_run_tags(run.run_id, tags)
 
 
@@ -67,14 +68,14 @@ def raise_if_failed(reporter: DagsterReporter, fail_run_on: Literal["any", "all"
     )
 
 
-def _status(reporter: DagsterReporter) -> JobStatus:
-    """As a job's would be that consists of this run."""
+def outcome_of(reporter: DagsterReporter) -> RunOutcome:
+    """How a run ends that came to its end: in the words of a job that consists of it."""
     if reporter.progress.refusal:
-        return JobStatus.BLOCKED
+        return RunOutcome.BLOCKED
     if not reporter.outcomes[Outcome.FAILED]:
-        return JobStatus.SUCCEEDED
+        return RunOutcome.SUCCEEDED
     done = reporter.outcomes[Outcome.SUCCEEDED] + reporter.outcomes[Outcome.REMOVED]
-    return JobStatus.PARTIAL if done else JobStatus.FAILED
+    return RunOutcome.PARTIAL if done else RunOutcome.FAILED
 
 
 def _counts(reporter: DagsterReporter) -> str:

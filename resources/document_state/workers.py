@@ -9,7 +9,7 @@ import contextlib
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime, timedelta
 
 import msgspec
@@ -38,6 +38,7 @@ class WorkerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         beat: grows with every renewal.
         dead: declared dead; the documents in its hands are being taken from it.
         claimed: the documents it holds or has published without telling Dagster yet.
+        stage_seconds: how long its run was at each stage, up to the last beat.
     """
 
     worker_id: str
@@ -47,6 +48,7 @@ class WorkerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     beat: int = 0
     dead: bool = False
     claimed: tuple[str, ...] = ()
+    stage_seconds: dict[str, float] = {}
 
 
 class Worker:
@@ -55,8 +57,16 @@ class Worker:
     Safe to use from the engine and the heartbeat's thread at once.
     """
 
-    def __init__(self, backend: RecordBackend, record: WorkerRecord, stamp: Stamp, lease: timedelta) -> None:
+    def __init__(
+        self,
+        backend: RecordBackend,
+        record: WorkerRecord,
+        stamp: Stamp,
+        lease: timedelta,
+        stage_seconds: Callable[[], dict[str, float]],
+    ) -> None:
         self._backend = backend
+        self._stage_seconds = stage_seconds
         self._record = record
         self._stamp = stamp
         self._lease = lease
@@ -65,14 +75,21 @@ class Worker:
         self._lost = False
 
     @classmethod
-    async def register(cls, backend: RecordBackend, run_id: str, now: datetime, lease: timedelta = LEASE) -> "Worker":
-        """Make a worker known."""
+    async def register(
+        cls,
+        backend: RecordBackend,
+        run_id: str,
+        now: datetime,
+        lease: timedelta = LEASE,
+        stage_seconds: Callable[[], dict[str, float]] = dict,
+    ) -> "Worker":
+        """Make a worker known; `stage_seconds` is asked at every beat."""
         record = WorkerRecord(str(uuid.uuid4()), run_id, this_process(), now)
         write = Write(record.worker_id, msgspec.json.encode(record), None)
         result = (await backend.compare_and_set(KIND, [write]))[0]
         if not result.written or result.stamp is None:
             raise LeaseLostError(f"Worker id {record.worker_id} is taken.")
-        return cls(backend, record, result.stamp, lease)
+        return cls(backend, record, result.stamp, lease, stage_seconds)
 
     @property
     def worker_id(self) -> str:
@@ -123,7 +140,8 @@ class Worker:
         async with self._alone():
             while True:
                 before = time.monotonic()
-                record = msgspec.structs.replace(self._record, beat=self._record.beat + 1, **changes)
+                beat, seconds = self._record.beat + 1, self._stage_seconds()
+                record = msgspec.structs.replace(self._record, beat=beat, stage_seconds=seconds, **changes)
                 write = Write(self.worker_id, msgspec.json.encode(record), self._stamp)
                 result = (await self._backend.compare_and_set(KIND, [write]))[0]
                 if result.written and result.stamp is not None:

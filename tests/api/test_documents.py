@@ -1,5 +1,6 @@
 """What the API shows of documents, stores and searches."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -136,6 +137,10 @@ def test_what_is_asked_wrongly_is_a_problem(served: Served) -> None:
 def test_metrics_count_what_lists_count(served: Served) -> None:
     """Documents by phase, status and reason, links by store and state, jobs and workers, as Prometheus reads them."""
     text = served.client.get("/metrics").text
+    assert 'ingest_runs_total{outcome="partial"} 1\n' in text
+    assert 'ingest_runs_total{outcome="died"} 0\n' in text
+    [persisting] = re.findall(r'ingest_stage_seconds_total\{stage="persisting"\} ([\d.]+)\n', text)
+    assert float(persisting) > 0
     failed = 'ingest_documents{phase="extraction",status="FAILED",reason="malformed"} 1'
     assert failed in text
     n = served.client.get("/api/documents/counts", params={"state": "Ingested", "store": "second"}).json()["total"]

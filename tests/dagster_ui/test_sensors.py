@@ -115,6 +115,7 @@ def test_interrupted_runs_takes_up_what_a_killed_run_left(project):
     ended = project.instance.get_run_by_id(run.run_id)
     assert (ended.status, ended.tags["ingest/result"]) == (dg.DagsterRunStatus.FAILURE, "its process died")
     assert project.tick("interrupted_runs").skip_message == "No worker has died."
+    assert runs_of(project) == {"succeeded": 1, "died": 1}
     assert project.pull().tags["ingest/result"] == "1 succeeded"
 
 
@@ -125,6 +126,16 @@ def test_interrupted_runs_leaves_living_workers_alone(project):
     for _ in range(2):
         assert project.tick("interrupted_runs").skip_message == "No worker has died."
     assert project.doc("tide.md").claim is not None
+
+
+def runs_of(project: Project) -> dict[str, int]:
+    """How many runs ended how."""
+
+    async def read() -> dict[str, int]:
+        async with Components(project.settings) as components:
+            return (await components.run_tally.read()).runs
+
+    return asyncio.run(read())
 
 
 async def hold(project: Project, doc: DocStatus, process: ProcessIdentity, run_id: str = "run") -> None:
