@@ -207,7 +207,7 @@ async def sweep(shop):
     async def nobody():
         return []
 
-    await shop.gate.sweep(nobody)
+    await shop.gate.sweep(nobody, utc_now())
 
 
 async def check_death(shop, model, at, state, artifacts):
