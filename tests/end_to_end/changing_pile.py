@@ -11,11 +11,12 @@ from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.model import DocStatus
-from resources.records.sqlite_backend import SqliteBackend
+from resources.records.uri import open_backend
 from tests.end_to_end.corruption import EXTRACTOR
 from tests.end_to_end.project import Project
+from tests.end_to_end.two_stores import SLUGS, TwoStores
+from tests.store.raw_rows import Table
 
-STORES = ("a", "b")
 _N = 60
 _KILLED = -9
 _CONFIG = """
@@ -28,10 +29,6 @@ uri = "docs"
 size = 100
 [runs]
 group = 10
-[[stores]]
-slug = "a"
-[[stores]]
-slug = "b"
 """
 # Each raised version makes every document stale, and another artifact of it.
 _VERSIONED = EXTRACTOR.replace('version = "1"', 'version = pathlib.Path(__file__).with_name("version").read_text()')
@@ -46,8 +43,11 @@ class ChangingPile:
         deleted: names of documents whose deletion was said to be done.
     """
 
-    def __init__(self, project: Project, rng: random.Random) -> None:
+    def __init__(self, project: Project, rng: random.Random, stores: TwoStores, state: str = "") -> None:
+        """Write the first files; `state` is the URI of the state store, "" for the default one."""
         self.project = project
+        self._stores = stores
+        self._state = state or "sqlite:///.ingest/state.db"
         self.versions: dict[str, int] = {}
         self.corrected: dict[str, str] = {}
         self.deleted: set[str] = set()
@@ -55,7 +55,7 @@ class ChangingPile:
         self._n_written = self._extractor_version = 0
         self._seconds: defaultdict[str, float] = defaultdict(lambda: 1.5)  # how long commands take that live
         project.environment["PYTHONPATH"] = str(project.root)
-        project.configure(_CONFIG)
+        project.configure(f'document_state_store = "{self._state}"\n{_CONFIG}{stores.tables}')
         (project.root / "counted.py").write_text(_VERSIONED)
         self._raise_extractor_version()
         for _ in range(_N):
@@ -65,12 +65,20 @@ class ChangingPile:
         """Every record, by the name of its file."""
 
         async def read() -> list[DocStatus]:
-            backend = SqliteBackend(self.project.root / ".ingest/state.db")
+            backend = open_backend(self._state, self.project.root)
             docs = [doc async for doc in RecordDocumentStateStore(backend).iter_statuses()]
             await backend.close()
             return docs
 
         return {doc.source_uri.removeprefix("docs:"): doc for doc in asyncio.run(read())}
+
+    def texts(self, store: str) -> dict[str, set[str]]:
+        """The texts a store holds, by document, also of documents of which it has nothing but other rows."""
+        rows = self._stores.rows_of(self.project, store)
+        found: dict[str, set[str]] = {row.document_id: set() for table in Table for row in rows.all(table)}
+        for document_id, text in rows.chunk_texts():
+            found[document_id].add(text)
+        return found
 
     @property
     def artifacts(self) -> SqliteArtifactStore:
@@ -111,7 +119,7 @@ class ChangingPile:
 
     def _commands(self) -> tuple[list[list[str]], list[str]]:
         """What is to be killed, at once, and the names of the documents that deletes."""
-        stale = ["run", "--store", self._rng.choice(STORES), "--stale"]
+        stale = ["run", "--store", self._rng.choice(SLUGS), "--stale"]
         commands = {
             "new": [["run"]],
             "force": [["run", "--force"]],

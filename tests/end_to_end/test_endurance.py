@@ -1,27 +1,54 @@
 """Rebuilds, deletions and collections of garbage, killed at random moments over and over in one project.
 
-`ENDURANCE_KILLS` says how many processes are killed, `ENDURANCE_SEED` which of all histories it is.
+`ENDURANCE_KILLS` says how many processes are killed, `ENDURANCE_SEED` which of all histories it is, `ENDURANCE_STORES`
+of which kind the stores are (`duckdb`, `pgvector`, `opensearch`), `ENDURANCE_STATE` where the state is (`sqlite`, `s3`
+on SeaweedFS, `dynamodb` on DynamoDB Local).
 """
 
 import os
 import random
 
 import dagster as dg
-import duckdb
 import pytest
 
 from resources.document_state.model import DocStatus, LinkState, Presence, Status, is_partition
-from tests.end_to_end.changing_pile import STORES, ChangingPile, texts_of
+from tests.end_to_end.changing_pile import ChangingPile, texts_of
 from tests.end_to_end.project import Project
+from tests.end_to_end.two_stores import SLUGS
+from tests.servers.clients import s3_client
 
 _KILLS = int(os.environ.get("ENDURANCE_KILLS", "2"))
 _SEED = int(os.environ.get("ENDURANCE_SEED", "0"))
+_STORES = os.environ.get("ENDURANCE_STORES", "duckdb")
+_STATE = os.environ.get("ENDURANCE_STATE", "sqlite")
 
 
-def test_nothing_is_lost_whoever_is_killed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each kill and a resume records, artifacts, stores and partitions are right; then gc leaves no garbage."""
+@pytest.fixture
+def state(request: pytest.FixtureRequest) -> str:
+    """The URI of an empty state store; "" for the default one."""
+    if _STATE == "dynamodb":
+        prefix = request.getfixturevalue("table_prefix")
+        return f"dynamodb://{prefix}endurance?endpoint_url={request.getfixturevalue('dynamodb_local')}"
+    if _STATE == "s3":
+        bucket, url = request.getfixturevalue("bucket_name"), request.getfixturevalue("seaweedfs").url
+        s3_client(url).create_bucket(Bucket=bucket)
+        return f"s3://{bucket}/state?endpoint_url={url}"
+    return ""
+
+
+@pytest.fixture
+def pile(project: Project, state: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ChangingPile:
+    """Documents that nobody has ingested yet."""
     monkeypatch.setenv("DAGSTER_HOME", str(project.root / ".ingest/dagster"))
-    pile = ChangingPile(project, random.Random(_SEED))
+    pile = ChangingPile(project, random.Random(_SEED), request.getfixturevalue(f"{_STORES}_stores"), state)
+    if state:
+        assert project.run("state", "create").returncode == 0
+    return pile
+
+
+def test_nothing_is_lost_whoever_is_killed(pile: ChangingPile) -> None:
+    """After each kill and a resume records, artifacts, stores and partitions are right; then gc leaves no garbage."""
+    project = pile.project
     project.json("run")
     killed: list[str] = []
     while len(killed) < _KILLS:
@@ -45,8 +72,8 @@ def assert_whole(pile: ChangingPile, killed: list[str]) -> None:
     assert {doc.presence for doc in docs.values()} <= {Presence.PRESENT, Presence.DELETED, Presence.ERASED}, killed
     assert {name for name, doc in docs.items() if doc.document_id in present} >= pile.versions.keys(), killed
     assert all(docs[name].presence is Presence.ERASED for name in pile.deleted), killed
-    rows = {store: _rows(pile.project, store) for store in STORES}
-    for store in STORES:
+    rows = {store: pile.texts(store) for store in SLUGS}
+    for store in SLUGS:
         assert rows[store].keys() == present, (store, killed)
     assert_partitions(docs, killed)
     assert_contents(pile, docs, rows, killed)
@@ -74,19 +101,7 @@ def assert_contents(
         texts = texts_of(artifacts[doc.artifact])
         assert all(f"version {version}." in text for text in texts), (name, killed)
         assert name not in pile.corrected or pile.corrected[name] in texts, (name, killed)
-        for store in STORES:
+        for store in SLUGS:
             held = rows[store][doc.document_id]
             assert all(f"version {version}." in text for text in held), (name, store, killed)
             assert held == texts or doc.links[store].state is LinkState.STALE, (name, store, killed)
-
-
-def _rows(project: Project, store: str) -> dict[str, set[str]]:
-    """The texts a store holds, by document, also of documents of which it has nothing but other rows."""
-    found: dict[str, set[str]] = {}
-    with duckdb.connect(str(project.root / f".ingest/stores/{store}.duckdb"), read_only=True) as connection:
-        for table in ("documents", "entries"):
-            for (document_id,) in connection.execute(f"SELECT document_id FROM {table}").fetchall():
-                found.setdefault(document_id, set())
-        for document_id, text in connection.execute("SELECT document_id, text FROM chunks").fetchall():
-            found.setdefault(document_id, set()).add(text)
-    return found

@@ -3,20 +3,15 @@
 import os
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
 
 import dagster as dg
 import duckdb
 import pytest
 
-from resources.store.opensearch.address import OpenSearchConfig
-from resources.store.opensearch.opensearch_store import OpenSearchStore
 from tests.end_to_end.corruption import EXTRACTOR, damage_records, damage_rows
 from tests.end_to_end.project import Project
-from tests.servers.osmem_server import osmem_server
-from tests.store.opensearch_server import STAMP, OpenSearchServer
-from tests.store.pgvector_server import running_server
-from tests.store.raw_rows import DuckDBRows, OpenSearchRows, PgvectorRows, RawRows, Table
+from tests.end_to_end.two_stores import KINDS, TwoStores
+from tests.store.raw_rows import Table
 
 CONFIG = """
 default_embedder = "hash"
@@ -27,60 +22,19 @@ uri = "docs"
 [chunking]
 size = 60
 """
-KINDS = ("duckdb", "pgvector", "opensearch")
-
-
-class Stores:
-    """Two stores of one kind: their part of ingest.toml, and their rows."""
-
-    def __init__(self, kind: str, config: str, rows_of: Callable[[Project, str], RawRows]) -> None:
-        stores = [f'[[stores]]\nslug = "{slug}"\nkind = "{kind}"\n{config}\n' for slug in ("a", "b")]
-        self.config = CONFIG + "".join(stores)
-        self.rows_of = rows_of
-
-
-@pytest.fixture(scope="module")
-def duckdb_stores() -> Stores:
-    return Stores("duckdb", "", lambda project, slug: DuckDBRows(project.root / f".ingest/stores/{slug}.duckdb"))
-
-
-@pytest.fixture(scope="module")
-def pgvector_stores() -> Iterator[Stores]:
-    with running_server() as server:
-
-        def rows_of(_: Project, slug: str) -> RawRows:
-            def ask(query: str) -> list:
-                for table in ("meta", "fences", "documents", "entries", "chunks"):
-                    query = query.replace(f"{{{table}}}", f'"verify"."{slug}_{table}"')
-                return server.rows(query)
-
-            return PgvectorRows(ask)
-
-        yield Stores("pgvector", f'config = {{ url = "{server.url}", schema = "verify" }}', rows_of)
-
-
-@pytest.fixture(scope="module")
-def opensearch_stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
-    with osmem_server(tmp_path_factory.mktemp("osmem")) as url:
-
-        def rows_of(_: Project, slug: str) -> RawRows:
-            config = OpenSearchConfig(url=url, search="client")
-            return OpenSearchRows(OpenSearchServer(url, None), OpenSearchStore(slug, STAMP, config))
-
-        yield Stores("opensearch", f'config = {{ url = "{url}", search = "client" }}', rows_of)
 
 
 @pytest.fixture(params=KINDS)
-def stores(request: pytest.FixtureRequest) -> Stores:
+def stores(request: pytest.FixtureRequest) -> TwoStores:
     """Two empty stores of each kind."""
     return request.getfixturevalue(f"{request.param}_stores")
 
 
-def ingested(project: Project, stores: Stores, n: int) -> Project:
+def ingested(project: Project, stores: TwoStores, n: int) -> Project:
     """The project with n documents in two stores."""
     (project.root / "counted.py").write_text(EXTRACTOR)
     project.environment["PYTHONPATH"] = str(project.root)
-    project.configure(stores.config)
+    project.configure(CONFIG + stores.tables)
     for i in range(n):
         text = "\n\n".join(f"Paragraph {j} of document {i} says that {i * j} is a number." for j in range(1 + i % 5))
         project.write(f"{i:03}.md", f"# Document {i}\n\n{text}")
@@ -98,7 +52,7 @@ def named(found: dict) -> set[str]:
     return {difference["document_id"] for difference in found["differences"]}
 
 
-def test_random_damage_is_found_and_mended(project: Project, stores: Stores) -> None:
+def test_random_damage_is_found_and_mended(project: Project, stores: TwoStores) -> None:
     """1% of rows, vectors, records and links damaged at random: all are named, all mended, nothing is extracted."""
     ingested(project, stores, 100)
     assert project.json("verify")["n_differences"] == 0
@@ -117,7 +71,7 @@ def test_random_damage_is_found_and_mended(project: Project, stores: Stores) -> 
     assert (done["n_requested"], calls(project)) == (0, before)
 
 
-def test_what_no_source_has_is_taken_out(project: Project, duckdb_stores: Stores) -> None:
+def test_what_no_source_has_is_taken_out(project: Project, duckdb_stores: TwoStores) -> None:
     """A damaged record of a document that is gone from its source: out of the stores, no partition, no record."""
     ingested(project, duckdb_stores, 3)
     [gone] = [d for d in documents(project) if d.startswith("001")]
@@ -130,7 +84,7 @@ def test_what_no_source_has_is_taken_out(project: Project, duckdb_stores: Stores
         assert gone not in {row.document_id for row in duckdb_stores.rows_of(project, store).all(Table.CHUNKS)}
 
 
-def test_what_cannot_be_listed_is_left(project: Project, duckdb_stores: Stores) -> None:
+def test_what_cannot_be_listed_is_left(project: Project, duckdb_stores: TwoStores) -> None:
     """While a source cannot be listed, nothing is taken out of a store."""
     ingested(project, duckdb_stores, 3)
     [lost] = [d for d in documents(project) if d.startswith("001")]
@@ -144,7 +98,7 @@ def test_what_cannot_be_listed_is_left(project: Project, duckdb_stores: Stores) 
     assert calls(project) == 3
 
 
-def test_a_lost_artifact_is_extracted_again_only_if_told(project: Project, duckdb_stores: Stores) -> None:
+def test_a_lost_artifact_is_extracted_again_only_if_told(project: Project, duckdb_stores: TwoStores) -> None:
     """An artifact that is lost costs an extraction, so it is only named until somebody says --re-extract."""
     ingested(project, duckdb_stores, 3)
     with sqlite3.connect(project.root / ".ingest/artifacts/artifacts.db") as artifacts:
@@ -161,7 +115,7 @@ def test_a_lost_artifact_is_extracted_again_only_if_told(project: Project, duckd
     assert calls(project) == 4
 
 
-def test_only_what_is_named_is_looked_at(project: Project, duckdb_stores: Stores) -> None:
+def test_only_what_is_named_is_looked_at(project: Project, duckdb_stores: TwoStores) -> None:
     """A document or a store that is named is compared, and nothing else; unknown ones are wrong usage."""
     ingested(project, duckdb_stores, 3)
     rows = duckdb_stores.rows_of(project, "a")
@@ -178,7 +132,7 @@ def test_only_what_is_named_is_looked_at(project: Project, duckdb_stores: Stores
     assert (shown.returncode, "rows damaged" in shown.stdout) == (1, True)
 
 
-def test_dagster_is_told_again(project: Project, duckdb_stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dagster_is_told_again(project: Project, duckdb_stores: TwoStores, monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions that are missing or nobody's, and materializations that were wiped, are mended without work."""
     ingested(project, duckdb_stores, 3)
     monkeypatch.setenv("DAGSTER_HOME", str(project.root / ".ingest/dagster"))
@@ -212,7 +166,7 @@ def change_record(project: Project, document_id: str, value: bytes | None) -> No
             state.execute("UPDATE records SET value = ? WHERE kind = 'document' AND key = ?", (value, document_id))
 
 
-def test_what_a_person_removed_is_not_brought_back(project: Project, duckdb_stores: Stores) -> None:
+def test_what_a_person_removed_is_not_brought_back(project: Project, duckdb_stores: TwoStores) -> None:
     """The damaged record of a document somebody had erased is named and left: its source still has the document."""
     ingested(project, duckdb_stores, 3)
     [erased] = [d for d in documents(project) if d.startswith("001")]
@@ -225,7 +179,7 @@ def test_what_a_person_removed_is_not_brought_back(project: Project, duckdb_stor
     assert erased not in {row.document_id for row in duckdb_stores.rows_of(project, "a").all(Table.DOCUMENTS)}
 
 
-def test_a_stray_of_a_document_that_was_removed(project: Project, duckdb_stores: Stores) -> None:
+def test_a_stray_of_a_document_that_was_removed(project: Project, duckdb_stores: TwoStores) -> None:
     """Rows of no record go also from a store that remembers an earlier removal of them, under a larger token."""
     ingested(project, duckdb_stores, 1)
     with duckdb.connect(str(project.root / ".ingest/stores/a.duckdb")) as store:

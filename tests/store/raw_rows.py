@@ -40,6 +40,10 @@ class RawRows(ABC):
         """Every row, in a fixed order."""
 
     @abstractmethod
+    def chunk_texts(self) -> list[tuple[str, str]]:
+        """Document and text of every chunk, whether a reader sees it or not."""
+
+    @abstractmethod
     def fields(self, table: Table) -> Sequence[str]:
         """What `change` can change."""
 
@@ -87,6 +91,11 @@ class DuckDBRows(RawRows):
         with self._connected() as connection:
             found = connection.execute(f"SELECT document_id, rowid FROM {table} ORDER BY ALL").fetchall()
         return [RawRow(table, *row) for row in found]
+
+    def chunk_texts(self) -> list[tuple[str, str]]:
+        """See RawRows."""
+        with self._connected() as connection:
+            return connection.execute("SELECT document_id, text FROM chunks").fetchall()
 
     def fields(self, table: Table) -> Sequence[str]:
         """See RawRows."""
@@ -136,6 +145,10 @@ class PgvectorRows(RawRows):
         found = self._ask(f"SELECT document_id, ctid::text FROM {{{table}}} AS t ORDER BY t.*::text")
         return [RawRow(table, *row) for row in found]
 
+    def chunk_texts(self) -> list[tuple[str, str]]:
+        """See RawRows."""
+        return self._ask("SELECT document_id, text FROM {chunks}")
+
     def fields(self, table: Table) -> Sequence[str]:
         """See RawRows."""
         return _columns(table)
@@ -179,6 +192,10 @@ class OpenSearchRows(RawRows):
         """See RawRows."""
         rows = self._server.rows(self._store, _KINDS[table])
         return [RawRow(table, row["document_id"], row["id"]) for row in rows if not row.get("removed")]
+
+    def chunk_texts(self) -> list[tuple[str, str]]:
+        """See RawRows."""
+        return [(row["document_id"], row["text"]) for row in self._server.rows(self._store, _KINDS[Table.CHUNKS])]
 
     def fields(self, table: Table) -> Sequence[str]:
         """See RawRows."""
