@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -147,6 +148,14 @@ class Project:
     def doc(self, name: str) -> DocStatus:
         """The record of a file's document."""
         return next(doc for doc in self.docs() if doc.source_uri == f"docs:{name}")
+
+    def damage(self, name: str) -> str:
+        """Damage the record of a file's document; gives its id."""
+        with sqlite3.connect(self.root / ".ingest/state.db") as state:
+            query = "SELECT key FROM records WHERE kind = 'document' AND key LIKE ?"
+            [document_id] = state.execute(query, (f"{name}%",)).fetchone()
+            state.execute("UPDATE records SET value = x'00' WHERE key = ?", (document_id,))
+        return document_id
 
     def docs(self) -> list[DocStatus]:
         """Every record."""

@@ -121,6 +121,19 @@ def test_a_store_that_lost_a_document_fails_its_check(project):
     assert failed[0].metadata["wrong"].value == 3
 
 
+def test_a_damaged_record_fails_the_checks_that_cannot_read_it(project):
+    """Each looks at the others all the same, and names the damaged one among what is wrong."""
+    project.ingest()
+    damaged = project.damage("ferry.md")
+    result = project.definitions().resolve_job_def(CHECK).execute_in_process(instance=project.instance)
+    failed = [e for e in result.get_asset_check_evaluations() if not e.passed]
+    names = ["every_document_has_chunks", "pages_have_text", "store_matches_state", "store_matches_state"]
+    assert sorted(e.check_name for e in failed) == names
+    for evaluation in failed:
+        assert evaluation.metadata["examples"].value == [damaged]
+        assert evaluation.metadata["documents"].value == (0 if evaluation.check_name == "pages_have_text" else 2)
+
+
 def test_the_mark_job_marks_what_the_configuration_made_stale(project):
     """Run from the UI, it marks the links, after which the check names the part that differs and no run is due."""
     project.ingest()

@@ -62,6 +62,17 @@ def test_backlog_counts_the_runs_that_are_alive(project):
     assert len(project.tick("backlog").run_requests) == 1
 
 
+def test_backlog_starts_no_run_for_a_damaged_record(project):
+    """No run can do its document, which stays the longest due: without others it would be asked for for ever."""
+    project.configure(parallel=3, documents=2)
+    project.discover()
+    project.damage("ferry.md")
+    assert len(project.tick("backlog").run_requests) == 1
+    for name in ("harbour.txt", "tide.md"):
+        project.damage(name)
+    assert project.tick("backlog").skip_message == "Nothing is due."
+
+
 def be_paid(project: Project, more: str = "") -> None:
     """Make the project's extractor a language model."""
     project.configure(more, group=1)
