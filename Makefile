@@ -30,10 +30,10 @@ dev: $(SETUP)  ## Open the Dagster UI with its daemon; the sensors are on.
 		exec $(BIN)/dagster dev -w workspace.yaml
 
 test: $(SETUP_DEV)  ## Run the tests.
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not servers and not browser"
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not servers and not browser"
 
 test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: SeaweedFS, DynamoDB Local, PostgreSQL.
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m servers
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m servers
 
 test-browser: $(SETUP_DEV)  ## Use the page in Chromium (apt-get install chromium). SCREENSHOTS=folder keeps pictures.
 	SCREENSHOTS="$(SCREENSHOTS)" $(BIN)/python -m pytest -m browser
