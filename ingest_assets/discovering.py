@@ -1,4 +1,4 @@
-"""Discovery of one source, as the settings say."""
+"""Discovery of the sources, as the settings say."""
 
 from datetime import timedelta
 
@@ -14,8 +14,14 @@ def discovery_of(components: Components, source: DocumentSource) -> Discovery:
     return Discovery(
         source,
         components.state,
-        Listings(components.artifacts, components.backend, timedelta(hours=settings.discovery.reconcile_hours)),
+        listings_of(components),
         [store.slug for store in settings.stores],
         settings.discovery.max_vanished_share,
         timedelta(hours=settings.discovery.vanish_grace_hours),
     )
+
+
+def listings_of(components: Components) -> Listings:
+    """What is known of each source's last listing."""
+    reconcile_every = timedelta(hours=components.settings.discovery.reconcile_hours)
+    return Listings(components.artifacts, components.backend, reconcile_every)

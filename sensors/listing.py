@@ -130,6 +130,13 @@ class Listings:
         """A source's listing, for one discovery."""
         return Listing(source, self._snapshots, self._backend, self._reconcile_every)
 
+    async def hold(self, source: DocumentSource) -> None:
+        """Let the next discovery of a source ask the records.
+
+        For whoever makes a document present without having listed it; to be called before that is written.
+        """
+        await self.of(source).hold()
+
 
 def _decoded(value: bytes) -> ListingRecord:
     try:

@@ -11,6 +11,7 @@ from enum import StrEnum
 import msgspec
 
 from ingest_assets.components import Components
+from ingest_assets.discovering import listings_of
 from ingest_assets.requests.members import members_of
 from ingest_assets.requests.request import Request, RequestOutcome
 from ingest_assets.requests.scope import Selected
@@ -106,6 +107,9 @@ class Deleting(Request):
 
 async def restore(components: Components, partitions: Partitions, docs: Sequence[DocStatus]) -> None:
     """Let deleted documents be owed to every store again; whoever has changed one meanwhile, that stands."""
+    listings, sources = listings_of(components), await components.sources()
+    for name in {doc.source for doc in docs} & sources.keys():
+        await listings.hold(sources[name])  # its object may be gone, and no listing had to miss it so far
     partitions.add([doc.document_id for doc in docs])
     stores, now = tuple(await components.targets()), utc_now()
     await components.state.set_many([(removals.restored(doc, stores, now), doc) for doc in docs])

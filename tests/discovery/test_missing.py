@@ -8,6 +8,7 @@ import pytest
 from resources.document_state import removals
 from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import Presence
+from sensors.listing import Listings
 from tests.discovery.operations import Operations
 from tests.discovery.pile import Died
 
@@ -213,3 +214,14 @@ class TestDeletedByHand:
         await pile.run()
         pile.remove("a.md")
         assert (await pile.run()).vanished == pile.ids("a.md")
+
+    async def test_restored_without_its_object(self, dear_pile):
+        """Restored when its object is gone and a listing without it is known, the next listing misses it."""
+        dear_pile.put("a.md", "b.md")
+        await dear_pile.run()
+        await dear_pile.delete_by_hand("a.md")
+        dear_pile.remove("a.md")
+        await dear_pile.run()
+        await Listings(dear_pile.artifacts, dear_pile.backend).hold(dear_pile.source)
+        await dear_pile.change("a.md", lambda doc: removals.restored(doc, ("s",), utc_now()))
+        assert (await dear_pile.run()).vanished == dear_pile.ids("a.md")
