@@ -30,7 +30,7 @@ _ARTIFACTS = {
 # Two documents are a group, and calls go one by one: the second group, or its first call, or the answer to its last.
 POINTS = {
     "before the reservation": Point("before", 2, _LEDGER, "SpendLedger.reserve"),
-    "after the reservation": Point("after", 2, _GATE, "SpendGate.admit"),
+    "after the reservation": Point("after", 2, _GATE, "SpendGate.admit_in_time"),
     "before the call": Point("before", 3, _CALLING, "Caller.execute"),
     "after the answer arrived": Point("after", 3, _CALLING, "Caller.execute"),
     "after the journal write": Point("after", 4, "journal", "record"),
