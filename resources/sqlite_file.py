@@ -68,6 +68,16 @@ class SqliteFile:
                 connection.execute("ROLLBACK")
             raise
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """All reads see the file as it is at the first one, whoever writes meanwhile."""
+        connection = self.connection
+        connection.execute("BEGIN")
+        try:
+            yield connection
+        finally:
+            connection.execute("COMMIT")
+
     def close(self) -> None:
         """Close every thread's connection."""
         connections, self._connections = self._connections, []

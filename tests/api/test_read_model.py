@@ -1,5 +1,7 @@
 """The read model finds what the state holds, and says how old it is."""
 
+import asyncio
+import concurrent.futures
 import random
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -15,7 +17,7 @@ from ingest_assets.api.read_model.state_file import open_in_state_file
 from resources.document_source.document_ids import source_uri
 from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import KIND, RecordDocumentStateStore
-from resources.document_state.label import label_of
+from resources.document_state.label import DocumentLabel, label_of
 from resources.document_state.link_counts import last_pushes
 from resources.document_state.model import Claim, DocStatus, DocumentStoreLink, LinkState, Presence, Status
 from resources.records.backend import RecordBackend
@@ -85,6 +87,28 @@ async def test_it_follows_every_change(followed: Followed) -> None:
             done = [key for key, doc in mine.items() if doc.extraction.status is Status.COMPLETED]
             assert index.page(org_id, lambda label: label.extraction is Status.COMPLETED, "", "", 100) == sorted(done)
             assert sum(index.counts(org_id, lambda label: label.extraction is Status.COMPLETED).values()) == len(done)
+
+
+async def test_what_changes_while_it_is_asked_is_in_the_answer(tmp_path: Path) -> None:
+    """A document that takes on a label that nobody had, between the look at the labels and the answer, is not lost."""
+    backend = SqliteBackend(tmp_path / "state.db")
+    await backend.create()
+    state, index = RecordDocumentStateStore(backend), open_in_state_file(backend.path)
+    [doc] = await state.set_many([(_found("a.md"), None)])
+    assert doc is not None
+    changed = _changed(doc)
+
+    def meanwhile(label: DocumentLabel) -> bool:
+        with concurrent.futures.ThreadPoolExecutor() as another:
+            assert another.submit(asyncio.run, state.set_many([(changed, doc)])).result() != [None]
+        return True
+
+    assert index.page("ours", meanwhile, "", "", 10) == [doc.document_id]
+    assert index.page("ours", lambda label: label.extraction is changed.extraction.status, "", "", 10) == [
+        doc.document_id
+    ]
+    index.close()
+    await backend.close()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Documents by organisation, label and name: a page of ids at a time, or counted."""
 
 import json
+import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -37,14 +38,16 @@ class DocumentIndex:
         none twice.
         """
         patterns = _patterns(text)
-        chosen = {**self._chosen(org_id, where, patterns), "after": after, "limit": limit}
-        return [key for (key,) in self._file.connection.execute(sql.page(len(patterns)), chosen)]
+        with self._file.snapshot() as connection:
+            chosen = {**self._chosen(connection, org_id, where, patterns), "after": after, "limit": limit}
+            return [key for (key,) in connection.execute(sql.page(len(patterns)), chosen)]
 
     def counts(self, org_id: str, where: LabelFilter, text: str = "") -> dict[DocumentLabel, int]:
         """How many documents carry each label that passes."""
         patterns = _patterns(text)
-        chosen = self._chosen(org_id, where, patterns)
-        rows = self._file.connection.execute(sql.count(len(patterns)), chosen).fetchall()
+        with self._file.snapshot() as connection:
+            chosen = self._chosen(connection, org_id, where, patterns)
+            rows = connection.execute(sql.count(len(patterns)), chosen).fetchall()
         return {self._labels[label]: n for label, n in rows}
 
     def last_pushes(self, org_id: str) -> dict[str, datetime]:
@@ -56,14 +59,17 @@ class DocumentIndex:
         """Close the file."""
         self._file.close()
 
-    def _chosen(self, org_id: str, where: LabelFilter, patterns: Sequence[str]) -> dict[str, object]:
-        labels = [number for number, label in self._known_labels().items() if where(label)]
+    def _chosen(
+        self, connection: sqlite3.Connection, org_id: str, where: LabelFilter, patterns: Sequence[str]
+    ) -> dict[str, object]:
+        """What a query takes. Of one snapshot with it: a document that has changed to a new label would be in none."""
+        labels = [number for number, label in self._known_labels(connection).items() if where(label)]
         named = {f"pattern{number}": pattern for number, pattern in enumerate(patterns)}
         return {"org_id": org_id, "labels": json.dumps(labels), **named}
 
-    def _known_labels(self) -> dict[int, DocumentLabel]:
+    def _known_labels(self, connection: sqlite3.Connection) -> dict[int, DocumentLabel]:
         with self._lock:
-            for number, label in self._file.connection.execute(sql.NEW_LABELS, (self._newest_label,)).fetchall():
+            for number, label in connection.execute(sql.NEW_LABELS, (self._newest_label,)).fetchall():
                 self._newest_label = number
                 try:
                     self._labels = {**self._labels, number: read_label(label)}
