@@ -5,13 +5,21 @@ import os
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.end_to_end.dying import Point
+from tests.end_to_end.preloaded import Preloaded
 
 INGEST = Path(sys.executable).with_name("ingest")
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+
+
+@cache
+def preloaded() -> Preloaded:
+    """One for all tests of this process."""
+    return Preloaded()
 
 
 class Project:
@@ -64,15 +72,7 @@ class Project:
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run a command to its end."""
-        return subprocess.run(
-            [str(INGEST), *arguments],
-            cwd=self.root,
-            env=self._environment(),
-            capture_output=True,
-            text=True,
-            timeout=self.patience_seconds,
-            check=False,
-        )
+        return preloaded().run(arguments, self.root, self._environment(), self.patience_seconds)
 
     def json(self, *arguments: str, code: int = 0) -> Any:
         """What a command says with --json; it must end with `code`."""

@@ -1,0 +1,140 @@
+"""Runs `ingest` in processes that need not import it first: forks of one that has imported it, and does nothing else.
+
+Importing is most of what a command on a few documents costs, and the tests run some thousand of them. `Project.start`
+and `Project.dies` start the installed program itself.
+"""
+
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+_READY = b"r"
+_MOST_BYTES = 1_000_000
+# Not `ingest_assets.cli`, which takes hold of the process's own stdout, and not `definitions`, which reads ingest.toml.
+_MODULES = (
+    "alembic.command",
+    "ingest_assets.assets",
+    "ingest_assets.checks",
+    "ingest_assets.event_log.event_log_storage",
+    "ingest_assets.jobs",
+    "ingest_assets.parsing.pool",
+    "ingest_assets.requests.carrying_out",
+    "ingest_assets.requests.forecast",
+    "ingest_assets.runs.job_progress",
+    "ingest_assets.runs.list_runs",
+    "ingest_assets.sensing",
+    "ingest_assets.upkeep.verify.repair",
+    "resources.aws.client",
+    "resources.embedder.wordllama_embedder",
+    "resources.extractor.llm.llm_extractor",
+    "resources.extractor.local_extractor",
+    "resources.store.duckdb.duckdb_store",
+    "rich.progress",
+    "rich.table",
+    "typer",
+)
+
+
+class _Wanted(NamedTuple):
+    arguments: list[str]
+    cwd: str
+    environment: dict[str, str]
+
+
+class Preloaded:
+    """The process that is forked, and a way to ask it for forks; any thread may."""
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="ingest-")
+        self._address = str(Path(self._folder.name, "socket"))
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.end_to_end.preloaded", self._address],
+            cwd=Path(__file__).parents[2],
+            stdin=subprocess.PIPE,  # its end is the end of this process
+            stdout=subprocess.PIPE,
+        )
+        assert self._process.stdout is not None
+        assert self._process.stdout.read(1) == _READY
+
+    def run(
+        self, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], timeout: float
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run `ingest` to its end, as `subprocess.run` would.
+
+        Raises:
+            subprocess.TimeoutExpired: it was killed after so many seconds.
+        """
+        with (
+            tempfile.TemporaryFile("w+") as out,
+            tempfile.TemporaryFile("w+") as err,
+            Path(os.devnull).open() as nothing,
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection,
+        ):
+            connection.connect(self._address)
+            connection.settimeout(timeout)
+            wanted = json.dumps([list(arguments), str(cwd), dict(environment)]).encode()
+            socket.send_fds(connection, [wanted], [nothing.fileno(), out.fileno(), err.fileno()])
+            pid = int(connection.recv(100))
+            try:
+                code = int(connection.recv(100))
+            except TimeoutError as error:
+                os.kill(pid, signal.SIGKILL)
+                raise subprocess.TimeoutExpired(["ingest", *arguments], timeout) from error
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(["ingest", *arguments], code, out.read(), err.read())
+
+
+def _become_command(address: str) -> None:
+    """Serve requests; return in a process that has been forked for one, and is to be the command."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(address)
+        listener.listen()
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # who waits for a command is nobody's concern
+        os.write(1, _READY)
+        while True:
+            ready, _, _ = select.select([listener, 0], [], [])
+            if listener not in ready:
+                sys.exit()
+            connection, _ = listener.accept()
+            if not os.fork():
+                break
+            connection.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    with connection:
+        message, descriptors, _, _ = socket.recv_fds(connection, _MOST_BYTES, 3)
+        if pid := os.fork():
+            connection.send(str(pid).encode())
+            _, status = os.waitpid(pid, 0)
+            connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+            os._exit(0)
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    wanted = _Wanted(*json.loads(message))
+    os.chdir(wanted.cwd)
+    os.environ.clear()
+    os.environ.update(wanted.environment)
+    sys.argv = ["ingest", *wanted.arguments]
+    sys.path[:0] = [folder for folder in wanted.environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
+
+
+if __name__ == "__main__":
+    sys.path.remove(str(Path.cwd()))  # the installed program has no working directory there
+    for module in _MODULES:
+        importlib.import_module(module)
+    gc.freeze()  # a fork that looks for garbage, or ends, would copy every page of what is imported
+    _become_command(sys.argv[1])
+    from ingest_assets.cli import main
+
+    main()
