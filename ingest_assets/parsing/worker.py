@@ -91,7 +91,7 @@ class Worker:
         assert self._process.stderr
         self.requests = self._process.stdin.fileno()
         # A process that is started so begins with its parent's peak, not with its own.
-        self._inherited_peak = _peak_bytes(resource.getrusage(resource.RUSAGE_SELF))
+        self._inherited_peak = _own_peak_bytes()
         self._peak = 0
         self.replies = self._process.stdout.fileno()
         self._stderr = self._process.stderr.fileno()
@@ -273,6 +273,18 @@ class Worker:
 def _tell_what_is_missing(lost: tuple[str, ...]) -> None:
     """Once in the life of this program."""
     _logger.warning("This machine cannot take away from parsers: %s. See docs/security.md.", "; ".join(lost))
+
+
+def _own_peak_bytes() -> int:
+    """The most memory this program has had, which is what the peak of its children begins with.
+
+    Not by getrusage, where there is another way: that counts what had this process before, and a child does not.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return _peak_bytes(resource.getrusage(resource.RUSAGE_SELF))
+    return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def _peak_bytes(usage: resource.struct_rusage) -> int:
