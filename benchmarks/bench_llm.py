@@ -22,6 +22,7 @@ from ingest_assets.engine.purse import Purse
 from resources.artifact_store.artifact import Chunk, Piece, Place, chunks_of
 from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
 from resources.document_state.ingest_jobs import JobStage
+from resources.document_state.patience import Patience
 from resources.document_state.spend_book import Ceilings
 from resources.document_state.spend_gate import SpendGate
 from resources.document_state.spend_ledger import SpendLedger
@@ -93,14 +94,20 @@ class _NobodyWatches:
         """See Progress."""
 
 
+async def _nobody_died() -> None:
+    """Nothing is reserved by anybody else."""
+
+
 async def _ours(folder: Path, extractor: LlmExtractor, chunks: tuple[Chunk, ...], concurrency: int) -> float:
     """Seconds, from chunks to entries, planning and reading included."""
     journal = SqliteJournal(folder / "paid.db")
     backend = SqliteBackend(folder / "state.db")
     gate = SpendGate(SpendLedger(backend), journal)
 
+    patience = Patience(0, _nobody_died, 1, lambda: None)
+
     def new_purse() -> Purse:
-        return Purse(gate, journal, Ceilings(per_day_micro_usd=10**12), "job", "worker", extractor.model)
+        return Purse(gate, journal, Ceilings(per_day_micro_usd=10**12), patience, "job", "worker", extractor.model)
 
     paid = PaidEntries(extractor, journal, new_purse, _NobodyWatches())
     await paid.find([Chunked("first", "", _chunks(concurrency, -1))])
