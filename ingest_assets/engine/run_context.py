@@ -26,8 +26,8 @@ class RunContext:
         state: their records.
         artifacts: what extraction makes of them.
         journal: the answers of models that were paid for.
-        extraction: the first phase.
-        builds: the second phase, in each configured store, by slug.
+        extraction: the stage of the first phase.
+        builds: the stages of the second, one for each configured store, by slug.
         retry_policy: when what failed is tried again.
     """
 

@@ -4,15 +4,18 @@ One record, to which each run is added once, when it ends or when what it left i
 seconds are in its worker's record, which is written by the heartbeat anyway.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 
 from resources.document_state.workers import WorkerRecord
-from resources.records.backend import RecordBackend
+from resources.records.backend import BackendCorruptError, RecordBackend
 from resources.records.decoding import decoded
-from resources.records.record import Write
+from resources.records.record import Record, Write
+
+_logger = logging.getLogger(__name__)
 
 KIND = "run_tally"
 _KEY = "all"
@@ -64,21 +67,34 @@ class RunTally:
         self._backend = backend
 
     async def read(self) -> Tally:
-        """All runs that ended."""
-        record = await self._backend.read(KIND, _KEY)
-        return Tally() if record is None else decoded(self._backend.uri, KIND, record, Tally)
+        """All runs that ended.
+
+        Raises:
+            BackendCorruptError: the record is damaged.
+        """
+        return self._tally(await self._backend.read(KIND, _KEY))
 
     async def add(self, run_id: str, outcome: RunOutcome, seconds: Mapping[str, float]) -> None:
-        """Count a run that ended. Safe to repeat: who is first says how."""
+        """Count a run that ended. Safe to repeat: who is first says how.
+
+        A damaged tally is left as it is, and said so: no run ends otherwise for what only monitoring asks for.
+        """
         while True:
             record = await self._backend.read(KIND, _KEY)
-            before = Tally() if record is None else decoded(self._backend.uri, KIND, record, Tally)
+            try:
+                before = self._tally(record)
+            except BackendCorruptError as error:
+                _logger.warning("Run %s is not counted: %s", run_id, error)
+                return
             after = before.with_run(run_id, outcome, seconds)
             if after is before:
                 return
             write = Write(_KEY, msgspec.json.encode(after), record.stamp if record else None)
             if (await self._backend.compare_and_set(KIND, [write]))[0].written:
                 return
+
+    def _tally(self, record: Record | None) -> Tally:
+        return Tally() if record is None else decoded(self._backend.uri, KIND, record, Tally)
 
 
 def _added(total: Mapping[str, float], more: Mapping[str, float]) -> dict[str, float]:

@@ -1,8 +1,6 @@
 """What people change over HTTP: the text of a chunk, or that a document is there at all."""
 
-import io
 import time
-import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 
 from tests.api.served import PATIENCE, Served
 from tests.end_to_end.project import Project
+from tests.parsing.makers import zipped
 
 CONFIG = 'default_embedder = "hash"\n[[sources]]\nname = "docs"\nuri = "docs"\n'
 
@@ -70,14 +69,6 @@ def test_a_correction_without_an_etag_knows_its_chunk(server: Served) -> None:
     assert server.client.put(f"{path}/{first.json()['chunkId']}", json={"text": "  "}).status_code == 422
 
 
-def _zipped(**members: str | bytes) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as file:
-        for name, content in members.items():
-            file.writestr(name.replace("_", "."), content)
-    return out.getvalue()
-
-
 def _wait(server: Served, job: str) -> None:
     until = time.monotonic() + PATIENCE
     while not server.client.get(job).json()["completedAt"] and time.monotonic() < until:
@@ -89,7 +80,7 @@ def test_a_container_is_deleted_with_all_that_lies_in_it(tmp_path: Path) -> None
     project = Project(tmp_path, CONFIG + '[[stores]]\nslug = "default"\n[[stores]]\nslug = "second"\n')
     project.write("other.md", "The crane stands.")
     archive = project.docs / "a.zip"
-    archive.write_bytes(_zipped(pump_md="The pump leaks.", inner_zip=_zipped(crane_md="The crane fell.")))
+    archive.write_bytes(zipped({"pump.md": "The pump leaks.", "inner.zip": zipped({"crane.md": "The crane fell."})}))
     assert project.run("run").returncode == 0
     with Served(project) as server:
         ids = {doc["name"]: doc["documentId"] for doc in server.client.get("/api/documents").json()["documents"]}
@@ -97,7 +88,7 @@ def test_a_container_is_deleted_with_all_that_lies_in_it(tmp_path: Path) -> None
         answer = server.client.delete(f"/api/documents/{ids['a.zip']}")
         assert answer.status_code == 202
         _wait(server, answer.headers["location"])
-        archive.write_bytes(_zipped(pump_md="The pump leaks again.", new_md="The valve leaks, too."))
+        archive.write_bytes(zipped({"pump.md": "The pump leaks again.", "new.md": "The valve leaks, too."}))
         assert project.json("run")["n_requested"] == 0
         assert [doc["name"] for doc in server.client.get("/api/documents").json()["documents"]] == ["other.md"]
         for store in ("default", "second"):

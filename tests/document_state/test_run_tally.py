@@ -2,12 +2,16 @@
 
 import asyncio
 
+import pytest
+
 from ingest_assets.runs.stage_clock import StageClock
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.process_identity import this_process
-from resources.document_state.run_tally import RunOutcome, RunTally
+from resources.document_state.run_tally import KIND, RunOutcome, RunTally
 from resources.document_state.workers import WorkerRecord
+from resources.records.backend import BackendCorruptError
 from resources.records.memory_backend import MemoryBackend
+from resources.records.record import Write
 from tests.document_state.documents import NOW
 
 
@@ -39,6 +43,19 @@ async def test_a_run_under_way_counts_up_to_its_last_beat() -> None:
     assert (await tally.read()).seconds_with([worker]) == {"parsing": 3.0}
     await tally.add("a", RunOutcome.SUCCEEDED, {"parsing": 4.0})
     assert (await tally.read()).seconds_with([worker]) == {"parsing": 4.0}
+
+
+async def test_a_damaged_tally_stops_no_run() -> None:
+    """A run ends as it would, and recovery goes on; nothing is written over what a person may restore."""
+    backend = MemoryBackend()
+    await backend.compare_and_set(KIND, [Write("all", b"{damaged", None)])
+    tally = RunTally(backend)
+    await tally.add("a", RunOutcome.SUCCEEDED, {})
+    record = await backend.read(KIND, "all")
+    assert record is not None
+    assert record.value == b"{damaged"
+    with pytest.raises(BackendCorruptError):
+        await tally.read()
 
 
 def test_a_run_is_at_one_stage_at_a_time() -> None:

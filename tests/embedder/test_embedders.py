@@ -72,13 +72,14 @@ def test_packages_can_add_embedders(monkeypatch):
     """An embedder of another package's entry point opens like a built-in one, and cannot replace one."""
     from importlib.metadata import EntryPoint
 
-    from resources.embedder import open_embedder as module
+    from resources import plug_ins
+    from resources.embedder.open_embedder import GROUP
 
     added = [
-        EntryPoint("mine", "resources.embedder.hash_embedder:HashEmbedder", module.GROUP),
-        EntryPoint("hash", "nowhere:Nothing", module.GROUP),
+        EntryPoint("mine", "resources.embedder.hash_embedder:HashEmbedder", GROUP),
+        EntryPoint("hash", "nowhere:Nothing", GROUP),
     ]
-    monkeypatch.setattr(module, "entry_points", lambda group: added)
+    monkeypatch.setattr(plug_ins, "entry_points", lambda group: added if group == GROUP else [])
     assert stamp_of("mine") == stamp_of("hash")
 
 

@@ -1,13 +1,12 @@
 """A mail with a PDF and a zip in it, from its source into the stores and out again."""
 
-import io
-import zipfile
 from email.message import EmailMessage
 
 import pytest
 
 from tests.end_to_end.project import Project
 from tests.parsing import makers
+from tests.parsing.makers import zipped
 
 _CONFIG = """
 default_embedder = "hash"
@@ -19,14 +18,6 @@ slug = "default"
 """
 
 
-def _zipped(**texts: str) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as file:
-        for name, text in texts.items():
-            file.writestr(f"{name}.md", text)
-    return out.getvalue()
-
-
 def _write_mail(project: Project, **texts: str) -> None:
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = "Survey", "a@example.org", "b@example.org"
@@ -34,7 +25,12 @@ def _write_mail(project: Project, **texts: str) -> None:
     message.add_attachment(
         makers.pdf("The crane was inspected."), maintype="application", subtype="pdf", filename="s.pdf"
     )
-    message.add_attachment(_zipped(**texts), maintype="application", subtype="zip", filename="notes.zip")
+    message.add_attachment(
+        zipped({f"{name}.md": text for name, text in texts.items()}),
+        maintype="application",
+        subtype="zip",
+        filename="notes.zip",
+    )
     project.write("mail.eml", message.as_string())
 
 
@@ -89,6 +85,6 @@ def test_a_source_without_members(project: Project) -> None:
     """With `members = false` a mail is its text, and an archive is skipped with what is in it."""
     project.configure(_CONFIG.replace('uri = "docs"', 'uri = "docs"\nmembers = false'))
     _write_mail(project, wind="The wind was strong.")
-    (project.docs / "a.zip").write_bytes(_zipped(wind="The wind was strong."))
+    (project.docs / "a.zip").write_bytes(zipped({"wind.md": "The wind was strong."}))
     done = project.json("run")
     assert (done["n_succeeded"], done["n_skipped"]) == (1, 1)

@@ -1,12 +1,10 @@
 """A project whose documents and artifacts are in a bucket, driven by the command line."""
 
-import io
-import zipfile
-
 import pytest
 
 from tests.document_source.s3_places import ClosingProxy, is_listing
 from tests.end_to_end.project import Project
+from tests.parsing.makers import zipped
 from tests.servers.clients import s3_client
 from tests.servers.faults import s3_error
 
@@ -56,22 +54,18 @@ def test_whole_way(project, client, bucket_name):
     assert project.json("status")["documents"] == 2
 
 
-def _zipped(**texts: str) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as file:
-        for name, text in texts.items():
-            file.writestr(f"{name}.md", text)
-    return out.getvalue()
-
-
 def test_members_of_an_archive(project, client, bucket_name):
     """What lies in an archive of a bucket is found, changes by itself, and is gone with it; neighbours cost nothing."""
-    client.put_object(Bucket=bucket_name, Key="papers/a b.zip", Body=_zipped(wind="Wind.", tide="Low tide."))
+    client.put_object(
+        Bucket=bucket_name, Key="papers/a b.zip", Body=zipped({"wind.md": "Wind.", "tide.md": "Low tide."})
+    )
     assert (found := project.json("run"))["n_succeeded"] == 5
     assert found["n_skipped"] == 1
     shown = project.json("show", f"s3://{bucket_name}/papers/a b.zip!/tide.md")
     assert (shown["source_uri"], shown["parent"]) == ("papers:a%20b.zip!/tide.md", "papers:a%20b.zip")
-    client.put_object(Bucket=bucket_name, Key="papers/a b.zip", Body=_zipped(wind="Wind.", tide="High tide."))
+    client.put_object(
+        Bucket=bucket_name, Key="papers/a b.zip", Body=zipped({"wind.md": "Wind.", "tide.md": "High tide."})
+    )
     changed = project.json("run")
     assert (changed["n_requested"], changed["n_unchanged"]) == (2, 4)  # the archive and the note that differs
     hit = project.json("search", "High tide.", "-k", "1")[0]

@@ -38,12 +38,13 @@ def test_packages_can_add_kinds(monkeypatch, tmp_path):
     """A kind of another package's entry point opens like a built-in one, and cannot replace one."""
     from importlib.metadata import EntryPoint
 
-    from resources.store import open_store as module
+    from resources import plug_ins
+    from resources.store.open_store import GROUP
 
     added = [
-        EntryPoint("mine", "resources.store.duckdb.duckdb_store:DuckDBStore", module.GROUP),
-        EntryPoint("duckdb", "nowhere:Nothing", module.GROUP),
+        EntryPoint("mine", "resources.store.duckdb.duckdb_store:DuckDBStore", GROUP),
+        EntryPoint("duckdb", "nowhere:Nothing", GROUP),
     ]
-    monkeypatch.setattr(module, "entry_points", lambda group: added)
+    monkeypatch.setattr(plug_ins, "entry_points", lambda group: added if group == GROUP else [])
     for kind in ("mine", "duckdb"):
         assert isinstance(open_store(kind, "default", STAMP, {"path": str(tmp_path / "x")}), DuckDBStore)

@@ -364,11 +364,10 @@ class TestAddress:
 
     def test_missing_driver_is_named(self, monkeypatch):
         """Without the package a kind needs, the message says which one, and how it is had."""
-        from importlib.metadata import EntryPoint
-
+        from resources.plug_ins import PlugIns
         from resources.store import open_store as module
 
-        monkeypatch.setitem(module._BUILT_IN, "pgvector", EntryPoint("pgvector", "no_such_driver:Store", module.GROUP))
+        monkeypatch.setattr(module, "_KINDS", PlugIns(module.GROUP, {"pgvector": "no_such_driver:Store"}))
         with pytest.raises(StoreConfigError, match=r"'no_such_driver'.*ingest-assets\[pgvector\]"):
             open_store("pgvector", "legal", STAMP, {})
 
