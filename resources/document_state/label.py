@@ -46,23 +46,21 @@ _decoder = msgspec.json.Decoder(
 
 def label_of(doc: DocStatus) -> str:
     """The label a document's record carries."""
-    return _encoder.encode(
-        (
-            doc.source,
-            doc.presence,
-            doc.extraction.status,
-            doc.extraction.reason,
-            config_hash(doc.extraction.parts),
-            doc.build.status,
-            doc.build.reason,
-            doc.claim is not None,
-            [
-                (slug, link.state, config_hash(link.parts))
-                for slug, link in sorted(doc.links.items())
-                if slug in doc.due_in
-            ],
-        )
-    ).decode()
+    extraction, build = doc.extraction, doc.build
+    links = [
+        (slug, link.state, config_hash(link.parts)) for slug, link in sorted(doc.links.items()) if slug in doc.due_in
+    ]
+    return _encoded(
+        doc.source,
+        doc.presence,
+        extraction.status,
+        extraction.reason,
+        config_hash(extraction.parts),
+        build.status,
+        build.reason,
+        doc.claim is not None,
+        tuple(links),
+    )
 
 
 def read_label(label: str) -> DocumentLabel:
@@ -89,7 +87,13 @@ def differing_parts(recorded: str, wanted: str) -> list[str]:
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
-@lru_cache(maxsize=1024)  # a corpus has a few configurations, and this is asked for each document that is written
+# A corpus has a few configurations and labels, and they are asked for at each document that is written.
+@lru_cache(maxsize=1024)
+def _encoded(*facets: object) -> str:
+    return _encoder.encode(facets).decode()
+
+
+@lru_cache(maxsize=1024)
 def _config_hash(parts: tuple[tuple[str, str], ...]) -> str:
     return ",".join(f"{name}={_short(value)}" for name, value in sorted(parts))
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from resources.records.record import DueKey, OpenKey, Record, Stamp, Write, WriteResult
+from resources.records.record import DueKey, OpenKey, Record, Stamp, Write, WriteResult, fresh_write_id
 
 PAGE = 1_000
 
@@ -96,7 +96,8 @@ class RecordBackend(ABC):
                 raise ValueError(f"{kind} '{write.key}': its due time has no zone.")
         if not writes:
             return []
-        stamps = [Stamp.after(write.expected) for write in writes]
+        write_id = fresh_write_id()
+        stamps = [Stamp.after(write.expected, write_id) for write in writes]
         done = await self._write(kind, list(zip(writes, stamps, strict=True)))
         refused = [write.key for write, ok in zip(writes, done, strict=True) if not ok]
         current = await self.read_many(kind, refused)

@@ -13,17 +13,17 @@ _REMEMBERED = 4
 class Stamp(msgspec.Struct, frozen=True):
     """Which state of a record somebody saw.
 
-    `write_id` begins with an id that is fresh for each write, so A-B-A cannot pass for A, and goes on with those of the
-    few writes before, so that a writer whose reply was lost finds its own write although others have built on it.
+    `write_id` begins with an id that is fresh for each call that writes, so A-B-A cannot pass for A, and goes on with
+    those of the few writes before, so that a writer whose reply was lost finds its own write although others have
+    built on it.
     """
 
     version: int
     write_id: str
 
     @classmethod
-    def after(cls, seen: "Stamp | None") -> "Stamp":
+    def after(cls, seen: "Stamp | None", fresh: str) -> "Stamp":
         """The stamp of a write to a record seen in this state; None: to one that is absent."""
-        fresh = secrets.token_urlsafe(8)
         if seen is None:
             return cls(1, fresh)
         return cls(seen.version + 1, _SEPARATOR.join([fresh, *seen.write_id.split(_SEPARATOR)[: _REMEMBERED - 1]]))
@@ -31,6 +31,11 @@ class Stamp(msgspec.Struct, frozen=True):
     def includes(self, earlier: "Stamp") -> bool:
         """Whether this state is that of an earlier write, or was made from it by one of the next few."""
         return earlier.write_id.partition(_SEPARATOR)[0] in self.write_id.split(_SEPARATOR)
+
+
+def fresh_write_id() -> str:
+    """An id no write has had. A call writes a record once at most, so that all its writes may share one."""
+    return secrets.token_urlsafe(8)
 
 
 class Record(msgspec.Struct, frozen=True):

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -35,8 +35,7 @@ class SqliteBackend(RecordBackend):
 
     async def _write(self, kind: str, writes: Sequence[tuple[Write, Stamp]]) -> list[bool]:
         with self._errors(), self._file.transaction() as connection:
-            labels = _label_ids(connection, {write.label for write, _ in writes if write.value is not None})
-            return [_write_one(connection, kind, write, stamp, labels) for write, stamp in writes]
+            return _write_all(connection, kind, writes)
 
     async def _list(self, kind: str, after: str, limit: int, labels: Collection[str] | None) -> list[Record]:
         with self._errors():
@@ -101,22 +100,38 @@ def _label_ids(connection: sqlite3.Connection, labels: set[str]) -> dict[str, in
     return dict(connection.execute(sql.LABEL_IDS, (json.dumps(list(labels)),)).fetchall())
 
 
-def _write_one(
-    connection: sqlite3.Connection, kind: str, write: Write, stamp: Stamp, labels: Mapping[str, int]
-) -> bool:
-    seen = write.expected
-    if write.value is None:
+def _write_all(connection: sqlite3.Connection, kind: str, writes: Sequence[tuple[Write, Stamp]]) -> list[bool]:
+    """For each write whether its condition held.
+
+    All creations are one statement, and so are all changes: it counts how many were done. Only where that is not all
+    of them, which is rare, it is looked up which.
+    """
+    labels = _label_ids(connection, {write.label for write, _ in writes if write.value is not None})
+    created, changed, removed = [], [], set()
+    for write, stamp in writes:
+        seen = write.expected
+        if write.value is None:
+            if seen is not None and _remove(connection, kind, write.key, seen):
+                removed.add(write.key)
+            continue
+        due = to_micros(write.due_at) if write.due_at else None
+        new = (write.value, stamp.version, stamp.write_id, due, labels[write.label], int(write.open))
         if seen is None:
-            return False  # removing what must be absent: the base class reads and sees that it is
-        cursor = connection.execute(sql.REMOVE, (kind, write.key, seen.version, seen.write_id))
-        return cursor.rowcount == 1
-    due = to_micros(write.due_at) if write.due_at else None
-    new = (stamp.version, stamp.write_id, due, labels[write.label], int(write.open))
-    if seen is None:
-        cursor = connection.execute(sql.CREATE, (kind, write.key, write.value, *new))
-    else:
-        cursor = connection.execute(sql.UPDATE, (write.value, *new, kind, write.key, seen.version, seen.write_id))
-    return cursor.rowcount == 1
+            created.append((kind, write.key, *new))
+        else:
+            changed.append((*new, kind, write.key, seen.version, seen.write_id))
+    n_done = connection.executemany(sql.CREATE, created).rowcount if created else 0
+    n_done += connection.executemany(sql.UPDATE, changed).rowcount if changed else 0
+    if len(removed) + n_done == len(writes):
+        return [True] * len(writes)
+    # No stamp is given twice, so whoever carries ours was written just now.
+    keys = json.dumps([write.key for write, _ in writes if write.value is not None])
+    stored = {key: Stamp(*stamp) for key, *stamp in connection.execute(sql.READ_STAMPS, (kind, keys))}
+    return [write.key in removed or stored.get(write.key) == stamp for write, stamp in writes]
+
+
+def _remove(connection: sqlite3.Connection, kind: str, key: str, seen: Stamp) -> bool:
+    return connection.execute(sql.REMOVE, (kind, key, seen.version, seen.write_id)).rowcount == 1
 
 
 def _record(row: tuple[str, bytes, int, str, int | None, str, int]) -> Record:

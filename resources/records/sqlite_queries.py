@@ -44,6 +44,10 @@ COLUMNS = "key, value, version, write_id, due_at, (SELECT label FROM labels WHER
 
 READ_MANY = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"  # noqa: S608
 
+READ_STAMPS = """
+SELECT key, version, write_id FROM records WHERE kind = ? AND key IN (SELECT value FROM json_each(?))
+"""
+
 CREATE = """
 INSERT INTO records(kind, key, value, version, write_id, due_at, label, open) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT DO NOTHING

@@ -188,7 +188,7 @@ class RecordBackendContract(ABC):
         assert all(result.written for result in results)
         found = await backend.read_many(KIND, keys)
         assert {key: record.value for key, record in found.items()} == {key: key.encode() for key in keys}
-        assert len({record.stamp.write_id for record in found.values()}) == len(keys)
+        assert {key: record.stamp for key, record in found.items()} == {result.key: result.stamp for result in results}
 
     async def test_a_key_twice_in_one_call_is_an_error(self, backend):
         """Two writes of one key in a call are refused as a whole."""

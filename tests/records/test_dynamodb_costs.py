@@ -9,7 +9,7 @@ from resources.document_state.document_state_store import RecordDocumentStateSto
 from resources.document_state.label import label_of
 from resources.document_state.transitions import due_at, is_open
 from resources.records.dynamodb.item import BUCKETS, item_of
-from resources.records.record import Stamp, Write
+from resources.records.record import Stamp, Write, fresh_write_id
 from tests.document_state.documents import claimed, complete, new
 from tests.records.contract import KIND, NOW, put
 from tests.records.dynamodb_tables import new_table
@@ -66,7 +66,7 @@ async def costs_of_a_claim(backend, n):
 
 def put_around_the_backend(client, table, writes):
     """Put items in batches, which no condition allows, but which are quick."""
-    puts = [{"PutRequest": {"Item": item_of(DOCUMENT, write, Stamp.after(None))}} for write in writes]
+    puts = [{"PutRequest": {"Item": item_of(DOCUMENT, write, Stamp.after(None, fresh_write_id()))}} for write in writes]
     for start in range(0, len(puts), 25):
         assert not client.batch_write_item(RequestItems={table: puts[start : start + 25]})["UnprocessedItems"]
 

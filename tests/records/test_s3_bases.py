@@ -172,7 +172,7 @@ class TestObjects:
         await s3.compare_and_set(KIND, [Write(key, None, record.stamp) for key, record in list(found.items())[3:]])
         assert set(seen()[0]) == set(list(found)[:3])
         for _ in range(5):
-            await change(s3, 3, 900)
+            await change(s3, 3, 980)
         assert seen()[1] == []
         assert len(await listed(s3)) == 3
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 import pytest
 
-from resources.records.record import Stamp, Write
+from resources.records.record import Stamp, Write, fresh_write_id
 from resources.records.s3 import objects, shard_cache
 from resources.records.s3.objects import decode_head, encode_head
 from resources.records.s3.s3_backend import S3Backend
@@ -186,7 +186,7 @@ class TestLargeShards:
             writes = [Write(key, value(key), record.stamp, NOW) for key, record in found.items()]
             assert all(result.written for result in await backend.compare_and_set(KIND, writes))
 
-    @pytest.mark.parametrize(("together", "rounds", "kilobytes"), [(32, 30, 6), (400, 3, 3)])
+    @pytest.mark.parametrize(("together", "rounds", "kilobytes"), [(32, 60, 6), (400, 6, 3)])
     async def test_bytes_and_requests(self, proxied, documents, proxy, together, rounds, kilobytes):
         """A document costs a few KB and a fraction of a request, whether few of a shard are changed at once or many."""
         chosen = random.Random(3)
@@ -242,8 +242,8 @@ class TestDueTogether:
 class TestShard:
     def test_an_own_write_below_others_is_found(self):
         """A write that is in the shard already, below those of others, is done and changes nothing."""
-        ours = (Write("a", b"1", None), Stamp.after(None))
-        theirs = (Write("a", b"2", ours[1]), Stamp.after(ours[1]))
+        ours = (Write("a", b"1", None), Stamp.after(None, fresh_write_id()))
+        theirs = (Write("a", b"2", ours[1]), Stamp.after(ours[1], fresh_write_id()))
         mine, _ = Shard({}).changed([ours])
         later, _ = mine.changed([theirs])
         assert later.changed([ours]) == (None, [True])
@@ -253,7 +253,7 @@ class TestShard:
         """An object names its last sixteen changes, the newest first, and forgets those before."""
         shard, ids, stamp = Shard({}), [], None
         for _ in range(20):
-            following = Stamp.after(stamp)
+            following = Stamp.after(stamp, fresh_write_id())
             shard, _ = shard.changed([(Write("a", b"1", stamp), following)])
             stamp = following
             ids.insert(0, shard.changes[0])
