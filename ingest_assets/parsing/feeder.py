@@ -108,18 +108,18 @@ class Feeder(threading.Thread):
 
     def _remove(self, worker: Worker) -> str:
         self._selector.unregister(worker.replies)
-        if worker.requests in self._selector.get_map():
+        if worker.watched:
             self._selector.unregister(worker.requests)
         self._workers.remove(worker)
         return worker.end()
 
     def _pump(self, worker: Worker) -> None:
         worker.send()
-        watched = worker.requests in self._selector.get_map()
-        if worker.wants_to_send and not watched:
+        if worker.wants_to_send and not worker.watched:
             self._selector.register(worker.requests, selectors.EVENT_WRITE, worker)
-        elif watched and not worker.wants_to_send:
+        elif worker.watched and not worker.wants_to_send:
             self._selector.unregister(worker.requests)
+        worker.watched = worker.wants_to_send
 
     def _wait(self) -> None:
         deadlines = [deadline for worker in self._workers if (deadline := worker.deadline) is not None]

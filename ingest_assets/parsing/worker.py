@@ -27,7 +27,7 @@ _ROOT = str(Path(__file__).resolve().parents[2])
 # -I leaves out everything a caller could have put on the path, so it is handed over by arguments.
 _BOOT = "import sys; sys.path[:] = sys.argv[1:]; from ingest_assets.parsing.child import main; main()"
 _PIPE_BYTES = 1 << 20
-_READ_BYTES = 1 << 20
+_READ_BYTES = 1 << 16  # what is asked for is taken from the system each time, and most replies have a few KB
 _START_SECONDS = 60.0
 _AHEAD_DOCUMENTS = 16
 _AHEAD_BYTES = 512 * 1024
@@ -103,6 +103,7 @@ class Worker:
         self.done = 0
         self.ready = False
         self.retiring = False
+        self.watched = False  # for room in its pipe
         self._limits = limits
         self._ahead_bytes = 0
         self._received = bytearray()

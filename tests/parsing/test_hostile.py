@@ -1,5 +1,6 @@
 """What is hostile or broken ends in the right reason, and never in a success without text."""
 
+import hashlib
 import zlib
 
 import pytest
@@ -55,6 +56,17 @@ def test_bombs_are_refused_before_a_library_sees_them() -> None:
     assert refused("x.docx", lying, inflated_bytes=1_000_000) is Reason.INFLATES_TOO_MUCH
     many = makers.zipped({f"f{number}": "" for number in range(50)})
     assert refused("x.docx", many, archive_entries=40) is Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize("at", range(5))
+def test_a_bomb_on_any_page(at: int) -> None:
+    """What a PDF's pages inflate to is counted until the rest cannot be too much, whichever page has most of it."""
+    lines = b"BT /F1 9 Tf 9 9 Td (words) Tj ET\n" * 50
+    pages = [zlib.compress(lines + hashlib.sha512(b"%d" % number).hexdigest().encode() * 50) for number in range(4)]
+    bomb = zlib.compress(lines + b" " * 3_000_000)
+    content = makers.pdf_of(*pages[:at], bomb, *pages[at:], dictionary=b"/Filter/FlateDecode")
+    assert refused("x.pdf", content, inflated_bytes=3_000_000) is Reason.INFLATES_TOO_MUCH
+    assert parsed("x.pdf", content, inflated_bytes=3_100_000).pages == 5
 
 
 def test_entities_in_office_parts_are_refused() -> None:

@@ -36,10 +36,13 @@ def refuse_bombs(content: bytes, limits: ParseLimits) -> None:
         raise Refused(
             Reason.TOO_DEEP, f"A stream is deflated {deepest} times over; limits.nesting is {limits.nesting}."
         )
-    if sum((end - start) * _MOST_BY_ONE_FILTER**filters for start, end, filters in streams) <= limits.inflated_bytes:
-        return
     budget = _Budget(limits.inflated_bytes)
-    for start, end, filters in streams:
+    most = sum(map(_most_inflated, streams))
+    for stream in streams:
+        if most <= budget.left:
+            return  # whatever the rest holds
+        most -= _most_inflated(stream)
+        start, end, filters = stream
         inflated: Iterable[bytes] = [content[start:end]]
         for _ in range(filters):
             inflated = _inflate(inflated, budget)
@@ -61,12 +64,18 @@ def _streams(content: bytes) -> Iterator[tuple[int, int, int]]:
             yield start, end, len(_FLATE.findall(dictionary))
 
 
+def _most_inflated(stream: tuple[int, int, int]) -> int:
+    start, end, filters = stream
+    most: int = (end - start) * _MOST_BY_ONE_FILTER**filters
+    return most
+
+
 class _Budget:
-    """How many more bytes may come out of inflating."""
+    """How many more bytes may come out of inflating: `left`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._left = most
+        self.left = most
 
     def spend(self, n: int) -> None:
         """Count bytes.
@@ -74,8 +83,8 @@ class _Budget:
         Raises:
             Refused: `inflates_too_much`.
         """
-        self._left -= n
-        if self._left < 0:
+        self.left -= n
+        if self.left < 0:
             raise Refused(
                 Reason.INFLATES_TOO_MUCH, f"Its pages unpack to more; limits.inflated_bytes is {self._most:,}."
             )
