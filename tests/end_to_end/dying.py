@@ -1,6 +1,4 @@
-"""The command line in a process that kills itself at a point of its work.
-
-    python -m tests.end_to_end.dying POINT ARGUMENTS...
+"""A process that kills itself at a point of its work.
 
 A point is `before|after:NTH:MODULE:CLASS.METHOD`: the process gets SIGKILL when that method is called for the nth time,
 before it begins or when it has returned. Nothing is timed, so each point is hit every time.
@@ -12,7 +10,6 @@ import inspect
 import itertools
 import os
 import signal
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -64,17 +61,3 @@ class Point(NamedTuple):
             return result
 
         return awaited if inspect.iscoroutinefunction(method) else blocking
-
-
-def main() -> None:
-    """See above."""
-    point, *arguments = sys.argv[1:]
-    Point.read(point).plant()
-    from ingest_assets.cli import main as command_line
-
-    sys.argv = ["ingest", *arguments]
-    command_line()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """Runs `ingest` in processes that need not import it first: forks of one that has imported it, and does nothing else.
 
 Importing is most of what a command on a few documents costs, and the tests run some thousand of them. `Project.start`
-and `Project.dies` start the installed program itself.
+starts the installed program itself.
 """
 
 import gc
@@ -18,11 +18,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.end_to_end.dying import Point
+
 _READY = b"r"
 _MOST_BYTES = 1_000_000
 # Not `ingest_assets.cli`, which takes hold of the process's own stdout, and not `definitions`, which reads ingest.toml.
 _MODULES = (
     "alembic.command",
+    "dagster._core.execution.execute_in_process",
+    "dagster._core.instance.factory",
+    "dagster._core.storage.root",
+    "dagster._core.storage.runs",
+    "dagster._core.storage.schedules",
+    "dagster._core.workspace.context",
+    "dagster._daemon.daemon",
     "ingest_assets.assets",
     "ingest_assets.checks",
     "ingest_assets.event_log.event_log_storage",
@@ -30,18 +39,27 @@ _MODULES = (
     "ingest_assets.parsing.pool",
     "ingest_assets.requests.carrying_out",
     "ingest_assets.requests.forecast",
+    "ingest_assets.runs.dagster_instance",
     "ingest_assets.runs.job_progress",
     "ingest_assets.runs.list_runs",
     "ingest_assets.sensing",
     "ingest_assets.upkeep.verify.repair",
+    "resources.artifact_store.paid_results.sqlite_journal",
+    "resources.artifact_store.sqlite_artifact_store",
     "resources.aws.client",
     "resources.embedder.wordllama_embedder",
     "resources.extractor.llm.llm_extractor",
     "resources.extractor.local_extractor",
+    "resources.records.sqlite_backend",
     "resources.store.duckdb.duckdb_store",
     "rich.progress",
     "rich.table",
+    "rich.traceback",
+    "safetensors.numpy",
+    "structlog",
+    "tokenizers",
     "typer",
+    "upath.core",
 )
 
 
@@ -49,6 +67,7 @@ class _Wanted(NamedTuple):
     arguments: list[str]
     cwd: str
     environment: dict[str, str]
+    dies_at: str  # a `Point`; "": nowhere
 
 
 class Preloaded:
@@ -67,9 +86,9 @@ class Preloaded:
         assert self._process.stdout.read(1) == _READY
 
     def run(
-        self, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], timeout: float
+        self, arguments: Sequence[str], cwd: Path, environment: Mapping[str, str], timeout: float, dies_at: str = ""
     ) -> "subprocess.CompletedProcess[str]":
-        """Run `ingest` to its end, as `subprocess.run` would.
+        """Run `ingest` to its end, as `subprocess.run` would, or to the point where it shall kill itself.
 
         Raises:
             subprocess.TimeoutExpired: it was killed after so many seconds.
@@ -82,7 +101,7 @@ class Preloaded:
         ):
             connection.connect(self._address)
             connection.settimeout(timeout)
-            wanted = json.dumps([list(arguments), str(cwd), dict(environment)]).encode()
+            wanted = json.dumps([list(arguments), str(cwd), dict(environment), dies_at]).encode()
             socket.send_fds(connection, [wanted], [nothing.fileno(), out.fileno(), err.fileno()])
             pid = int(connection.recv(100))
             try:
@@ -126,6 +145,8 @@ def _become_command(address: str) -> None:
     os.environ.clear()
     os.environ.update(wanted.environment)
     sys.argv = ["ingest", *wanted.arguments]
+    if wanted.dies_at:
+        Point.read(wanted.dies_at).plant()
     sys.path[:0] = [folder for folder in wanted.environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 

@@ -58,15 +58,7 @@ class Project:
 
     def dies(self, point: Point, *arguments: str) -> str:
         """Run a command that kills itself at a point, which it must reach; what it printed until then."""
-        done = subprocess.run(
-            [sys.executable, "-m", "tests.end_to_end.dying", str(point), *arguments],
-            cwd=self.root,
-            env=self._environment() | {"PYTHONPATH": str(SAMPLES.parent)},
-            capture_output=True,
-            text=True,
-            timeout=self.patience_seconds,
-            check=False,
-        )
+        done = preloaded().run(arguments, self.root, self._environment(), self.patience_seconds, str(point))
         assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -107,7 +107,7 @@ def test_on_one_machine(
 
 
 @pytest.mark.servers
-@pytest.mark.parametrize(("state", "name"), sampled(["s3", "dynamodb", "sqlite"], list(POINTS)))
+@pytest.mark.parametrize(("state", "name"), sampled(["s3", "dynamodb", "sqlite"], list(POINTS), one_in=4))
 def test_on_servers(
     request: pytest.FixtureRequest,
     tmp_path: Path,

@@ -255,7 +255,7 @@ def s3_uri(seaweedfs, bucket_name):
 @pytest.mark.servers
 @pytest.mark.parametrize(
     ("kind", "at"),
-    sampled(["s3", "dynamodb"], DEATHS),
+    sampled(["s3", "dynamodb"], DEATHS, one_in=4),
     ids=lambda it: it if isinstance(it, str) else "-".join(map(str, it)),
 )
 async def test_a_death_costs_at_most_the_call_in_flight_on_servers(request, tmp_path, pool, model, s3_uri, kind, at):

@@ -367,7 +367,7 @@ class RecordBackendContract(ABC):
 
     async def test_due_together_are_due(self, backend):
         """What one asker is given is due, distinct and within the limit; asking on after writing finds all."""
-        keys = {f"k{i:04d}" for i in range(500)}
+        keys = {f"k{i:04d}" for i in range(200)}
         await backend.compare_and_set(KIND, [Write(key, b"", None, NOW) for key in keys])
         await put(backend, "later", due_at=NOW + MICROSECOND)
         seen: set[str] = set()

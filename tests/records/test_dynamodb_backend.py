@@ -8,6 +8,7 @@ from tests.document_state.contract import DocumentStateStoreContract
 from tests.records import contract
 from tests.records.contract import RecordBackendContract
 from tests.records.dynamodb_tables import losing_replies, new_table
+from tests.servers.sampling import full_size
 
 
 class DynamoDbContract(RecordBackendContract):
@@ -17,7 +18,7 @@ class DynamoDbContract(RecordBackendContract):
 
 
 class TestOnMoto(DynamoDbContract):
-    INCREMENTS = 25
+    INCREMENTS = 10
 
     @pytest.fixture(autouse=True)
     def small_pages(self, monkeypatch):
@@ -34,6 +35,8 @@ class TestOnMoto(DynamoDbContract):
 
 @pytest.mark.servers
 class TestOnDynamoDbLocal(DynamoDbContract):
+    INCREMENTS = full_size(small=25, full=250)
+
     @pytest.fixture
     async def backend(self, dynamodb_local, table_prefix) -> RecordBackend:
         """A backend on a new table."""

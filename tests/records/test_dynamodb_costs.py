@@ -15,7 +15,7 @@ from tests.records.contract import KIND, NOW, put
 from tests.records.dynamodb_tables import new_table
 from tests.servers.clients import dynamodb_client
 
-N_COMPLETE = 5000
+N_COMPLETE = 2_000
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def put_around_the_backend(client, table, writes):
 
 
 async def test_a_table_of_complete_documents_costs_nothing(backend, moto_url, table_prefix):
-    """Listing what is due, claiming it and listing what is open ask the same beside 5,000 complete documents."""
+    """Listing what is due, claiming it and listing what is open ask the same beside 2,000 complete documents."""
     async with new_table(moto_url, f"{table_prefix}empty-") as empty:
         alone = await costs_of_a_claim(empty, 40)
     doc = complete()

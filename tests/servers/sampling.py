@@ -13,8 +13,8 @@ def full_size(*, small: T, full: T) -> T:
     return full if os.environ.get("EVERY_CASE") else small
 
 
-def sampled(kinds: Sequence[str], cases: Sequence[T]) -> list[tuple[str, T]]:
-    """Every second case, the kinds of server in turn; with EVERY_CASE set, each case on each kind."""
+def sampled(kinds: Sequence[str], cases: Sequence[T], one_in: int = 2) -> list[tuple[str, T]]:
+    """One in so many cases, the kinds of server in turn; with EVERY_CASE set, each case on each kind."""
     if os.environ.get("EVERY_CASE"):
         return list(product(kinds, cases))
-    return list(zip(cycle(kinds), cases[::2], strict=False))
+    return list(zip(cycle(kinds), cases[::one_in], strict=False))

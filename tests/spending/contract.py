@@ -108,8 +108,9 @@ class SpendLedgerContract(ABC):
         assert len(report.jobs) == spend_ledger.IDLE_JOBS_KEPT + 1
         assert report.open == []
 
-    async def test_finished_days_and_idle_jobs_move_out(self, ledger, backend):
+    async def test_finished_days_and_idle_jobs_move_out(self, ledger, backend, monkeypatch):
         """The book stays small, and the report says the same before and after."""
+        monkeypatch.setattr(spend_ledger, "IDLE_JOBS_KEPT", 12)
         for number in range(spend_ledger.IDLE_JOBS_KEPT):
             moment = NOW + timedelta(days=number % 3)
             await ledger.reserve(reservation(f"r{number}", 5, job_id=f"j{number}"), Ceilings(), moment)
