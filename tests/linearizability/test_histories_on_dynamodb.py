@@ -9,7 +9,7 @@ from tests.servers.sampling import full_size
 
 
 class TestOnMoto(LinearizabilityContract):
-    n_histories = 10
+    n_histories = 20
 
     @pytest.fixture
     async def backend(self, moto_url, table_prefix) -> RecordBackend:

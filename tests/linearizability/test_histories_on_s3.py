@@ -10,7 +10,7 @@ from tests.servers.clients import s3_client
 
 
 class HistoriesOnS3(LinearizabilityContract):
-    n_histories = 10
+    n_histories = 20
 
     @pytest.fixture
     async def openings(self, backend):

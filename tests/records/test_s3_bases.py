@@ -27,7 +27,6 @@ from tests.records.s3_store import (
 )
 from tests.servers.clients import s3_client
 from tests.servers.faults import cut_after, cut_before, s3_error
-from tests.servers.sampling import full_size
 
 HEAD = f"state/thing/{shard_of('a', 64):03}.jsonl.zst"
 KEYS = ["a", *(key for key in (f"k{i:05}" for i in range(5_000)) if shard_of(key, 64) == shard_of("a", 64))]
@@ -457,8 +456,6 @@ class TestRaces:
 @pytest.mark.servers
 class TestHistoriesOnSeaweedFS(HistoriesOnS3):
     """Histories of clients that race, each change of whom makes a new base."""
-
-    n_histories = full_size(small=10, full=20)
 
     @pytest.fixture
     async def backend(self, seaweedfs, bucket_name, monkeypatch) -> S3Backend:
