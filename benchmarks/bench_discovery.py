@@ -20,8 +20,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.clock import utc_now
 from resources.document_source.document_source import DocumentSource, ReadResult, SourceObject
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.records.backend import RecordBackend
 from resources.records.record import Record, Stamp, Write
 from resources.records.sqlite_backend import SqliteBackend

@@ -15,6 +15,7 @@ from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.open_artifact_store import open_artifact_store
 from resources.artifact_store.paid_results.open_journal import open_journal
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
+from resources.clock import utc_now
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.exclusion import DEFAULT_EXCLUDE
 from resources.document_source.local_source import LocalSource
@@ -23,7 +24,7 @@ from resources.document_source.member_tables import MemberTables
 from resources.document_source.member_tree import TreeLimits
 from resources.document_source.source_registry import SourceRegistry
 from resources.document_state.accepted_jobs import AcceptedJobs
-from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import DocumentStateStore, RecordDocumentStateStore
 from resources.document_state.job_records import IngestJobs
 from resources.document_state.run_tally import RunTally
 from resources.document_state.spend_gate import SpendGate

@@ -15,8 +15,8 @@ from ingest_assets.upkeep.collecting import Collected, collect, remove_old_jobs
 from ingest_assets.upkeep.marking import Marked, mark
 from ingest_assets.upkeep.verify.difference import Differences
 from ingest_assets.upkeep.verify.verification import Verification
+from resources.clock import utc_now
 from resources.dagster_resources import ArtifactStoreResource, DocumentStateStoreResource
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.workers import WorkerWatch
 
 INGEST = "ingest_documents"

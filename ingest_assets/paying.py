@@ -3,7 +3,7 @@
 from ingest_assets.components import Components
 from ingest_assets.engine.entry_finding import EntryFinder, FreeEntries
 from ingest_assets.engine.progress import Progress
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.patience import Patience
 from resources.document_state.workers import WorkerWatch

@@ -11,7 +11,7 @@ from ingest_assets.discovering import discovery_of
 from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.runs.recovery import Recovered, recover
 from ingest_assets.settings import Settings
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.process_identity import this_process
 from resources.document_state.workers import Observation, WorkerWatch
 from resources.extractor.extractor import ExtractorConfigError

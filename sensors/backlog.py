@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import JobStatus
 from resources.document_state.retry_policy import HELD_BACK_FOR
 
@@ -73,5 +73,5 @@ def build_backlog_sensor(
 
 def _is_held_back(instance: dg.DagsterInstance, job_name: str) -> bool:
     """Whether a ceiling held a pull run back just now: the next batch most likely would be refused as well."""
-    since = datetime.now(UTC) - HELD_BACK_FOR
+    since = utc_now() - HELD_BACK_FOR
     return bool(instance.get_runs_count(dg.RunsFilter(job_name=job_name, tags=_HELD_BACK, updated_after=since)))

@@ -14,10 +14,11 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol, TypeVar
 
+from resources.clock import utc_now
 from resources.document_source.document_ids import document_id, is_below, parent_of, source_uri
 from resources.document_source.document_source import DocumentSource, SourceObject
 from resources.document_state import removals, transitions
-from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import LISTED, UNWANTED, DocStatus, Presence
 from sensors.differences import Differences, compare

@@ -14,7 +14,7 @@ from ingest_assets.api.services import Services
 from ingest_assets.api.tokens import Caller
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.scope import pages_of
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import IngestJob, UnknownJobError
 from resources.document_state.label import DocumentLabel, label_of, read_label
 from resources.document_state.process_identity import this_process

@@ -20,8 +20,8 @@ from ingest_assets.upkeep.correcting import DocumentBusyError, NotCorrectableErr
 from ingest_assets.upkeep.edits import LONGEST_NOTE, LONGEST_TEXT, Edit, EditError, one_line
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.corrections import ChunkChangedError, Signature
+from resources.clock import utc_now
 from resources.document_state import removals
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Errand, IngestJob
 from resources.document_state.model import GONE, DocStatus, Presence
 from resources.document_state.process_identity import this_process

@@ -23,7 +23,7 @@ from ingest_assets.api.problems import Problem
 from ingest_assets.api.services import READS, WRITES, Asking, Given, Services
 from ingest_assets.api.tokens import Caller
 from ingest_assets.requests.asking import Kind
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import IngestJob, JobStatus, Outcome, UnknownJobError
 from resources.document_state.process_identity import interrupt
 

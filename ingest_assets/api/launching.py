@@ -6,7 +6,7 @@ import subprocess
 from ingest_assets.api.own_process import command, environment, open_log
 from ingest_assets.components import Components
 from ingest_assets.settings import Settings
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.process_identity import process_of
 

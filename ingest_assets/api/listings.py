@@ -8,7 +8,7 @@ from ingest_assets.api.asking_for_work import begun
 from ingest_assets.api.job_shapes import Accepted, WantedListing, job_shape
 from ingest_assets.api.services import WRITES, Asking, Given, Services
 from ingest_assets.api.tokens import Caller
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import Errand, IngestJob
 from resources.document_state.process_identity import this_process
 from resources.document_state.take_up import Mode

@@ -8,7 +8,7 @@ from fastapi.responses import PlainTextResponse
 
 from ingest_assets.api.choosing import counted
 from ingest_assets.api.services import READS, Asking, Given, Services
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import GONE, LinkState, Phase

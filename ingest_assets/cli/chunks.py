@@ -20,8 +20,8 @@ from ingest_assets.upkeep.correcting import Corrected, edit_chunks, read_chunks,
 from ingest_assets.upkeep.edits import LONGEST_NAME, LONGEST_NOTE, EditError, one_line, parse_edits
 from resources.artifact_store.artifact import Artifact, Chunk
 from resources.artifact_store.corrections import Signature, corrections_of
+from resources.clock import utc_now
 from resources.document_source.document_ids import shown_key
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState
 
 _EXCERPT = 100

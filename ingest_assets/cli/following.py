@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ingest_assets.cli import inspect
 from ingest_assets.cli.output import Exit, complain, errors
 from ingest_assets.components import Components
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import IngestJob, JobStatus
 
 _POLL_SECONDS = 1.0

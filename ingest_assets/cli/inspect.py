@@ -16,9 +16,9 @@ from ingest_assets.settings import Settings
 from ingest_assets.settings_sections import StoreSettings
 from ingest_assets.upkeep.renewal import n_not_found
 from resources.artifact_store.artifact import Place
+from resources.clock import utc_now
 from resources.document_source.document_ids import document_id, shown_key, source_uri, uri_as_named
 from resources.document_source.document_source import DocumentSource
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import (

@@ -14,7 +14,7 @@ from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.settings import load_settings
 from resources.artifact_store.paid_results.paid_result import KeptTotal, Selection
 from resources.artifact_store.paid_results.usage import Usage
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.spend_book import SpendTotals, in_dollars
 from resources.document_state.spend_ledger import SpendReport, day_of
 

@@ -16,8 +16,8 @@ from ingest_assets.discovering import discovery_of
 from ingest_assets.requests.request import LazyPartitions
 from ingest_assets.settings import Settings, load_settings
 from ingest_assets.upkeep.checkpoint_import import Candidate, Imported, import_checkpoint, read_checkpoint, read_nodes
+from resources.clock import utc_now
 from resources.document_source.document_source import SourceError
-from resources.document_state.document_state_store import utc_now
 from resources.records.copying import KindCopied, copy_records
 from resources.records.uri import open_backend
 

@@ -16,9 +16,9 @@ from ingest_assets.engine.extraction_phase import Extracted
 from ingest_assets.engine.outrunning import Touched, touch_store
 from ingest_assets.engine.run_context import RunContext
 from resources.artifact_store.artifact import Artifact
+from resources.clock import utc_now
 from resources.document_state import links as link_states
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState
 

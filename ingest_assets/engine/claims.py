@@ -12,8 +12,8 @@ from ingest_assets.engine.document_report import DocumentReport, report_damaged,
 from ingest_assets.engine.extraction_stage import BegunExtraction
 from ingest_assets.engine.run_context import RunContext
 from resources.artifact_store.artifact import Artifact
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import DocStatus, Presence, Status
 from resources.document_state.take_up import Action, action_for

@@ -15,8 +15,8 @@ from ingest_assets.engine.extraction_outcome import Extraction
 from ingest_assets.engine.run_context import RunContext
 from resources.artifact_store.artifact import Artifact, artifact_hash
 from resources.artifact_store.corrections import corrections_of, warnings_of
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import DocStatus, Presence, Status
 from resources.document_state.reasons import Reason

@@ -11,7 +11,7 @@ from ingest_assets.engine.batch_work import BatchWork
 from ingest_assets.engine.claims import Batch, Claims
 from ingest_assets.engine.document_report import DocumentReport, Reporter
 from ingest_assets.engine.run_context import RunContext
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 
 
 class IngestRun:

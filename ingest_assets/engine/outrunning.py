@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from ingest_assets.engine.build_stage import Built
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.model import DocStatus
 from resources.document_state.workers import Worker
 

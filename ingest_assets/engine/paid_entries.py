@@ -21,7 +21,7 @@ from resources.artifact_store.paid_results.call_log import Call as BegunCall
 from resources.artifact_store.paid_results.paid_result import Answer as KeptAnswer
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.artifact_store.paid_results.usage import Usage as PaidUsage
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.reasons import Reason
 from resources.extractor.extractor import ExtractionError

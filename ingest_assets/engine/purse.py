@@ -8,7 +8,7 @@ import uuid
 
 from resources.artifact_store.paid_results.call_log import Call, ReservationExceededError
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.patience import Patience
 from resources.document_state.reasons import Reason
 from resources.document_state.spend_book import Ceilings, Refusal, Reservation

@@ -15,8 +15,8 @@ from ingest_assets.engine.build_stage import BuildStage, Built
 from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.engine.outrunning import touch_store
 from ingest_assets.engine.run_context import RunContext
+from resources.clock import utc_now
 from resources.document_state import removals, transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import DocStatus, Presence
 

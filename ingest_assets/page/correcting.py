@@ -27,7 +27,7 @@ from ingest_assets.upkeep.correcting import (
 from ingest_assets.upkeep.edits import LONGEST_NOTE, Edit, EditError, one_line
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.corrections import ChunkChangedError, Signature, UnknownChunkError
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 
 router = APIRouter(prefix="/documents", include_in_schema=False, dependencies=[WRITES])
 ChunkId = Annotated[str, Path(max_length=64)]

@@ -13,7 +13,7 @@ from ingest_assets.api.problems import Problem
 from ingest_assets.api.services import READS, WRITES, Asking, Given, Services
 from ingest_assets.page.forms import Sent
 from ingest_assets.page.rendering import Live, live, live_answer, page, query_of
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStage, JobStatus, Outcome
 from resources.document_state.spend_book import ByModel, SpendTotals
 

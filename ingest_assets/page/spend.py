@@ -11,7 +11,7 @@ from ingest_assets.api.problems import Problem
 from ingest_assets.api.services import READS, Asking, Given
 from ingest_assets.page.rendering import page
 from ingest_assets.settings import ConfigurationError, Settings, load_settings
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.spend_book import Ceilings
 from resources.document_state.spend_ledger import day_of
 

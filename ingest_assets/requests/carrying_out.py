@@ -9,8 +9,8 @@ from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.deleting import restore
 from ingest_assets.requests.request import Request
 from ingest_assets.requests.scope import Part, pages_of, parts_of, select
+from resources.clock import utc_now
 from resources.document_source.document_source import SourceError
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Errand, IngestJob, Listed
 from resources.document_state.model import Presence
 from sensors.discovered import Discovered, disbelief, total

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ingest_assets.requests.request import Request
 from ingest_assets.upkeep.collecting import Collected, collect, remove_old_jobs
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 
 _POLL_SECONDS = 2.0
 

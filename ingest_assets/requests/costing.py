@@ -14,9 +14,9 @@ from ingest_assets.engine.conversation import continuation, is_conversation
 from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
 from resources.artifact_store.artifact import Chunk, chunks_of
+from resources.clock import utc_now
 from resources.document_source.document_ids import shown_key
 from resources.document_source.document_source import DocumentSource, ReadError
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.reasons import Reason
 from resources.document_state.spend_book import SpendTotals, added_up
 from resources.document_state.spend_ledger import SpendReport, day_of

@@ -15,9 +15,9 @@ from ingest_assets.discovering import listings_of
 from ingest_assets.requests.members import members_of
 from ingest_assets.requests.request import Request, RequestOutcome
 from ingest_assets.requests.scope import Selected
+from resources.clock import utc_now
 from resources.document_source.document_ids import shown_key
 from resources.document_state import removals
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import LISTED, DocStatus, LinkState, Presence
 from sensors.plan import Partitions
 

@@ -11,9 +11,9 @@ from ingest_assets.requests.costing import SpendEstimate
 from ingest_assets.requests.scope import parts_of, select, select_asked
 from ingest_assets.upkeep.renewal import documents_in, refusing_stores
 from ingest_assets.upkeep.staleness import Configured, extraction_differences
+from resources.clock import utc_now
 from resources.document_source.document_ids import shown_key
 from resources.document_source.document_source import SourceError
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Presence, Status
 from resources.document_state.take_up import Action, Mode, action_for
 from sensors.discovered import describe

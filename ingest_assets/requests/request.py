@@ -15,8 +15,8 @@ from ingest_assets.requests.scope import Part, Selected, pages_of, parts_of, sel
 from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.upkeep.marking import mark
 from ingest_assets.upkeep.renewal import begin_anew, refusing_stores
+from resources.clock import utc_now
 from resources.document_source.document_source import SourceError
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob
 from resources.document_state.model import Presence, is_partition
 from resources.document_state.take_up import Mode

@@ -16,7 +16,7 @@ from ingest_assets.paying import open_entry_finder
 from ingest_assets.runs.dagster_reporter import DagsterReporter
 from ingest_assets.runs.run_input import IngestConfig, chosen_documents, open_job, selection_of
 from ingest_assets.runs.run_outcome import outcome_of
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.workers import Heartbeat, Worker
 from resources.records.copying import refuse_unfinished
 

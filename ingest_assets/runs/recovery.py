@@ -13,8 +13,8 @@ from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.runs.dagster_reporter import built_event, extracted_event
 from ingest_assets.runs.process_tag import runs_of_dead_processes
 from ingest_assets.runs.run_tags import RESULT_TAG
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Status, is_partition
 from resources.document_state.run_tally import RunOutcome
 from resources.document_state.workers import WorkerRecord, WorkerWatch

@@ -10,7 +10,7 @@ from ingest_assets.components import Components
 from ingest_assets.engine.selection import Selection
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.runs.run_tags import FORCE_TAG
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.take_up import Mode, is_taken_up
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import msgspec
 
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.model import DocStatus, Presence, Status
 
 _SAVE_POINTS = "save_points"

@@ -17,8 +17,8 @@ from ingest_assets.upkeep.edits import Edit, texts_by_chunk
 from ingest_assets.upkeep.staleness import held_at_configuration
 from resources.artifact_store.artifact import Artifact, artifact_hash
 from resources.artifact_store.corrections import Signature, corrected, corrections_of, restored, warnings_of
+from resources.clock import utc_now
 from resources.document_state import correcting, transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import Corrections, DocStatus, Presence, Status
 from resources.document_state.workers import Heartbeat, LeaseLostError, Worker
 

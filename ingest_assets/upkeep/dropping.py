@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.clock import utc_now
+from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.store_transitions import store_dropped
 from resources.store.store import Store
 

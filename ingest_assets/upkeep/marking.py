@@ -10,7 +10,8 @@ from collections.abc import Callable
 import msgspec
 
 from ingest_assets.upkeep.staleness import Configured, held_at_configuration, is_mismarked
-from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.clock import utc_now
+from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.label import label_of, read_label
 from resources.document_state.model import DocStatus, LinkState
 from resources.document_state.store_transitions import stores_unconfigured

@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Sequence
 
 from ingest_assets.components import Components
-from resources.document_state.document_state_store import DocumentStateStore, utc_now
+from resources.clock import utc_now
+from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.label import DocumentLabel, config_hash, differing_parts
 from resources.document_state.model import Presence
 from resources.document_state.store_transitions import store_emptied

@@ -4,10 +4,11 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
+from resources.clock import utc_now as utc_now  # noqa: PLC0414  the end-to-end tests take it from here
 from resources.document_state.label import DocumentLabel, label_of, readable_label
 from resources.document_state.link_changes import log_link_changes
 from resources.document_state.model import SETTLED, DocStatus, Phase, Presence
@@ -295,8 +296,3 @@ class RecordDocumentStateStore(DocumentStateStore):
 def _write_of(doc: DocStatus, expected: Stamp | None) -> Write:
     value = encoded(msgspec.structs.replace(doc, version=0, write_id=""))
     return Write(doc.document_id, value, expected, due_at(doc), label_of(doc), is_open(doc))
-
-
-def utc_now() -> datetime:
-    """The time, aware."""
-    return datetime.now(UTC)

@@ -8,7 +8,7 @@ import pytest
 
 from ingest_assets.components import Components
 from ingest_assets.settings import Settings
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.spend_book import Ceilings, Reservation, SpendTotals
 from tests.api.conftest import TWO_STORES
 from tests.api.served import Served

@@ -234,7 +234,7 @@ def test_a_job_that_nobody_began_is_settled(project: Project) -> None:
         "import asyncio, os, msgspec\n"
         "from ingest_assets.components import Components\n"
         "from ingest_assets.settings import load_settings\n"
-        "from resources.document_state.document_state_store import utc_now\n"
+        "from resources.clock import utc_now\n"
         "from resources.document_state.ingest_jobs import IngestJob\n"
         "from resources.document_state.process_identity import this_process\n"
         "from resources.document_state.take_up import Mode\n"

@@ -6,7 +6,7 @@ import dagster as dg
 
 from ingest_assets.runs import job_progress
 from ingest_assets.runs.job_progress import JobProgress
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.job_records import IngestJobs
 from resources.document_state.take_up import Mode

@@ -11,9 +11,9 @@ from ingest_assets.jobs import INGEST
 from ingest_assets.upkeep.correcting import edit_chunks, read_chunks
 from ingest_assets.upkeep.edits import Edit
 from resources.artifact_store.corrections import Signature
+from resources.clock import utc_now
 from resources.document_source.document_source import SourceError
 from resources.document_state import transitions, workers
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import DocStatus, LinkState, Status
 from resources.document_state.process_identity import ProcessIdentity, this_process
 from sensors.backlog import PULL_TAG

@@ -6,10 +6,11 @@ from datetime import timedelta
 from typing import Self
 
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.clock import utc_now
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.local_source import LocalSource
 from resources.document_state import removals, transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.model import LISTED, UNWANTED, Presence
 from resources.records.record import Write
 from sensors.discovered import Discovered

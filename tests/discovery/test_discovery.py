@@ -6,10 +6,11 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from resources.clock import utc_now
 from resources.document_source.document_ids import document_id
 from resources.document_source.document_source import SourceError
 from resources.document_state import transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy

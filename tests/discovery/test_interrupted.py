@@ -6,8 +6,9 @@ import random
 
 import pytest
 
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.model import Presence
 from tests.discovery.operations import EVERY, Operations
 from tests.discovery.pile import Died, Pile

@@ -7,9 +7,10 @@ from datetime import timedelta
 import pytest
 
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.clock import utc_now
 from resources.document_source.local_source import LocalSource
 from resources.document_state import removals, transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.model import Presence
 from resources.records.memory_backend import MemoryBackend
 from resources.records.record import Write

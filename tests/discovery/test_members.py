@@ -5,13 +5,13 @@ import zipfile
 import pytest
 
 from ingest_assets.parsing import ConfinedUnpacker, ParseLimits
+from resources.clock import utc_now
 from resources.document_source.document_ids import document_id
 from resources.document_source.local_source import LocalSource
 from resources.document_source.member_source import MemberSource
 from resources.document_source.member_tables import MemberTables
 from resources.document_source.member_tree import TreeLimits
 from resources.document_state import removals
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import Presence
 from tests.discovery.pile import Pile
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from resources.clock import utc_now
 from resources.document_state import removals
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import Presence
 from sensors.listing import Listings
 from tests.discovery.operations import Operations

@@ -3,7 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.clock import utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.model import Status
 from resources.document_state.workers import Worker
 from resources.records.record import Write

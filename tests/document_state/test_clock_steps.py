@@ -6,8 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from resources.clock import utc_now
 from resources.document_state import removals, transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Mode, is_taken_up

@@ -3,7 +3,7 @@
 import time
 from datetime import datetime, timedelta, tzinfo
 
-from resources.document_state import document_state_store
+from resources import clock
 
 HOUR = timedelta(hours=1)
 STEPS = [HOUR, -HOUR]
@@ -15,7 +15,7 @@ class WallClock:
     def __init__(self, monkeypatch) -> None:
         self._ahead = timedelta(0)
         real = time.time
-        monkeypatch.setattr(document_state_store, "datetime", self)
+        monkeypatch.setattr(clock, "datetime", self)
         monkeypatch.setattr(time, "time", lambda: real() + self._ahead.total_seconds())
 
     def step(self, by: timedelta) -> None:

@@ -7,7 +7,8 @@ from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.clock import utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.job_records import IngestJobs
 from resources.document_state.take_up import Mode
 from resources.document_state.workers import LeaseLostError, Worker

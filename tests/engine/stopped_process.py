@@ -8,7 +8,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from ingest_assets.parsing import Chunking, ParseLimits
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.clock import utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.workers import LeaseLostError, Worker
 from resources.extractor.none_extractor import NoneExtractor
 from resources.records.sqlite_backend import SqliteBackend

@@ -6,7 +6,7 @@ import msgspec
 
 from ingest_assets.upkeep.collecting import Collected, collect, remove_old_jobs
 from resources.artifact_store.artifact_key import digest_of
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.job_records import IngestJobs
 from resources.document_state.stored_record import decoded
 from resources.document_state.take_up import Mode

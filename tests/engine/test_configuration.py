@@ -7,8 +7,9 @@ import pytest
 from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.upkeep.marking import Marked, mark
 from ingest_assets.upkeep.staleness import Configured
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import Lifecycle, LinkState, Status
 from tests.engine.test_ingest_run import Unavailable

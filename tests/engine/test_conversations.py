@@ -7,8 +7,8 @@ import signal
 import pytest
 
 from resources.artifact_store.corrections import Signature, corrected
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import Status
 from resources.document_state.spend_ledger import SpendLedger
 from resources.document_state.workers import WorkerWatch

@@ -10,7 +10,7 @@ from ingest_assets.settings import Settings
 from ingest_assets.upkeep.correcting import edit_chunks, read_chunks
 from ingest_assets.upkeep.edits import Edit
 from resources.artifact_store.corrections import Signature, corrections_of
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import LinkState, Status
 from resources.extractor.local_extractor import LocalExtractor

@@ -1,8 +1,8 @@
 """A store begins anew: the records forget it before its data goes."""
 
 from ingest_assets.upkeep.dropping import Dropped, drop_store
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import Status
 from tests.engine.test_ingest_run import Unavailable

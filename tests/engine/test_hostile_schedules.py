@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import Status
 from resources.document_state.reasons import Reason

@@ -7,7 +7,7 @@ import sqlite3
 import msgspec
 import pytest
 
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import LinkState, Presence, Status
 from resources.document_state.reasons import Reason

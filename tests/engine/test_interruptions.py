@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from ingest_assets.engine.selection import Selection
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason

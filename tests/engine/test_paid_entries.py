@@ -7,7 +7,7 @@ from ingest_assets.engine.paid_entries import PaidEntries
 from ingest_assets.engine.purse import Purse
 from resources.artifact_store.artifact import Piece, Place, chunks_of
 from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.patience import Patience
 from resources.document_state.spend_book import Ceilings
 from resources.document_state.spend_gate import SpendGate

@@ -7,10 +7,10 @@ import pytest
 
 from ingest_assets.engine import read_ahead
 from ingest_assets.engine.read_ahead import ReadAhead
+from resources.clock import utc_now
 from resources.document_source.document_ids import source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.reasons import Reason
 
 MANY = 10**9

@@ -1,7 +1,8 @@
 """The sweep takes every document out of a dead worker's hands, even while that one is waking up."""
 
 from ingest_assets.runs.recovery import _release
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.clock import utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.model import Status
 from resources.document_state.process_identity import this_process
 from resources.document_state.workers import WorkerRecord

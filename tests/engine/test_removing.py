@@ -4,8 +4,8 @@ import pytest
 
 from resources.artifact_store.artifact_key import tag_of
 from resources.artifact_store.artifact_store import ArtifactStoreError
+from resources.clock import utc_now
 from resources.document_state import removals
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import LinkState, Presence
 from resources.document_state.reasons import Reason

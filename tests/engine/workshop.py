@@ -15,10 +15,11 @@ from ingest_assets.parsing import ParserPool
 from ingest_assets.targets import Target
 from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.clock import utc_now
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_source.local_source import LocalSource
 from resources.document_state import transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.ingest_jobs import DocumentResult, JobStage, Outcome
 from resources.document_state.model import DocStatus
 from resources.document_state.retry_policy import RetryPolicy

@@ -14,8 +14,8 @@ from ingest_assets.upkeep.edits import Edit
 from resources.artifact_store.artifact import Artifact, Piece, Place, artifact_hash, chunks_of, chunkset_hash
 from resources.artifact_store.corrections import ChunkChangedError, Signature
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.records.record import Write
 from resources.records.uri import open_backend
 from tests.document_state.documents import POLICY, claimed, ingested, new

@@ -17,8 +17,8 @@ from ingest_assets.upkeep.correcting import (
 from ingest_assets.upkeep.edits import Edit, EditError
 from ingest_assets.upkeep.staleness import standings
 from resources.artifact_store.corrections import ChunkChangedError, Signature, UnknownChunkError, corrections_of
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import LinkState, Status
 from resources.document_state.workers import Worker, WorkerWatch
 from tests.document_state.documents import claimed, content_changed, vanished

@@ -7,8 +7,8 @@ from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.settings import Settings, StoreSettings
 from ingest_assets.upkeep import renewal
 from ingest_assets.upkeep.renewal import begin_anew, documents_in, n_not_found, refusing_stores
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import utc_now
 from resources.document_state.model import LinkState, Status
 from resources.records.sqlite_backend import SqliteBackend
 from resources.store.store import StoreUnavailableError

@@ -13,8 +13,9 @@ import msgspec
 
 from ingest_assets.api.read_model import queries as sql
 from ingest_assets.api.read_model.document_index import DocumentIndex
+from resources.clock import utc_now
 from resources.document_source.document_ids import encoded_key
-from resources.document_state.document_state_store import KIND, utc_now
+from resources.document_state.document_state_store import KIND
 from resources.records.backend import BackendCorruptError, BackendError, RecordBackend
 from resources.records.decoding import decoded
 from resources.records.record import Record

@@ -17,7 +17,7 @@ from ingest_assets.upkeep.verify.examining import ids_of
 from ingest_assets.upkeep.verify.rebuilding import Rebuilder
 from ingest_assets.upkeep.verify.record_repair import Mended, RecordRepair
 from ingest_assets.upkeep.verify.verification import Verification
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.take_up import Mode
 from resources.document_state.workers import Heartbeat, Worker
 
