@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from resources.document_state import links, transitions
+from resources.document_state.artifact_summary import ArtifactSummary
 from resources.document_state.model import DocStatus
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
@@ -40,11 +41,10 @@ def extracted(doc: DocStatus) -> DocStatus:
     digest = doc.document_id[-16:]
     long = "".join(f"{int(digest, 16) * factor % 2**64:016x}" for factor in (3, 5, 7, 11))
     parts = {"content": digest, "parser": "0123456789ab", "chunker": "1000-0-markdown", "extractor": "local 1"}
-    return transitions.extracted(
-        doc, NOW, parts=parts, content_version=doc.content_version, artifact=long, artifact_hash=long[:32],
-        chunkset_hash=long[16:48], title="Quarterly overview", media_type="text/markdown", n_chunks=18, n_entries=40,
-        n_chars=18_000, n_corrections=0, warnings=(),
-    )  # fmt: skip
+    made = ArtifactSummary(
+        long, long[:32], long[16:48], "Quarterly overview", "text/markdown", n_chunks=18, n_entries=40, n_chars=18_000
+    )
+    return transitions.extracted(doc, made, NOW, parts=parts, content_version=doc.content_version, n_corrections=0)
 
 
 def built(doc: DocStatus) -> DocStatus:

@@ -28,7 +28,6 @@ class Extraction(msgspec.Struct):
     last_turn: int | None = None
     reason: Reason | None = None
     error: str = ""
-    n_chars: int = 0
     n_pages: int = 0
     n_empty_pages: int = 0
     seconds: float = 0.0
@@ -36,8 +35,7 @@ class Extraction(msgspec.Struct):
     booked: Bill = Bill()
 
     def note_parsed(self, parsed: ParsedDocument) -> None:
-        """Note the measures of its text."""
-        self.n_chars = parsed.n_chars
+        """Note of the parsed document what its artifact does not say."""
         self.n_pages, self.n_empty_pages = parsed.pages or 0, parsed.empty_pages
 
 

@@ -13,10 +13,11 @@ from ingest_assets.engine.claims import Batch, Claims
 from ingest_assets.engine.document_report import with_extraction
 from ingest_assets.engine.extraction_outcome import Extraction
 from ingest_assets.engine.run_context import RunContext
-from resources.artifact_store.artifact import Artifact, artifact_hash
-from resources.artifact_store.corrections import corrections_of, warnings_of
+from resources.artifact_store.artifact import Artifact
+from resources.artifact_store.corrections import corrections_of
 from resources.clock import utc_now
 from resources.document_state import transitions
+from resources.document_state.artifact_summary import summary_of
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import DocStatus, Presence, Status
 from resources.document_state.reasons import Reason
@@ -147,23 +148,12 @@ class ExtractionPhase:
             return transitions.extracted_as_before(doc, now, extraction.content_version)
         return transitions.extracted(
             doc,
+            summary_of(artifact, extraction.artifact_key, extraction.n_pages, extraction.n_empty_pages),
             now,
-            is_whole=extraction.is_whole,
             parts=artifact.parts,
             content_version=extraction.content_version,
-            artifact=extraction.artifact_key,
-            artifact_hash=artifact_hash(artifact),
-            chunkset_hash=artifact.chunkset_hash,
-            title=artifact.title,
-            media_type=artifact.media_type,
-            n_chunks=len(artifact.chunks),
-            n_entries=len(artifact.entries),
-            n_chars=extraction.n_chars,
-            parser=artifact.parser,
-            n_pages=extraction.n_pages,
-            n_empty_pages=extraction.n_empty_pages,
-            last_turn=extraction.last_turn,
             n_corrections=len(corrections_of(artifact)),
-            warnings=warnings_of(artifact),
+            last_turn=extraction.last_turn,
+            is_whole=extraction.is_whole,
             building=self._run.selection.stores,
         )

@@ -8,17 +8,19 @@ from datetime import datetime
 
 import msgspec
 
+from resources.document_state.artifact_summary import ArtifactSummary
 from resources.document_state.links import is_current
-from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, PhaseState, Status
+from resources.document_state.model import Corrections, DocStatus, DocumentStoreLink, LinkState, PhaseState, Status
 from resources.document_state.transitions import derived
 
 
 def made_again(
     doc: DocStatus,
+    made: ArtifactSummary,
     now: datetime,
     *,
     parts: dict[str, str],
-    fields: Mapping[str, object],
+    corrections: Corrections | None,
     holding: Mapping[str, Mapping[str, str]],
     token: int,
 ) -> DocStatus:
@@ -26,14 +28,17 @@ def made_again(
 
     Args:
         doc: as a document nobody knew.
+        made: its artifact.
         now: the time.
         parts: the fingerprint of its extraction.
-        fields: what follows from its artifact.
+        corrections: what people corrected in that artifact.
         holding: the stores that hold it as that artifact says, with the parts a link to them has.
         token: the largest any store remembers of it.
     """
     extraction = PhaseState(Status.COMPLETED, now, parts=parts)
-    extracted = msgspec.structs.replace(doc, extraction=extraction, token=token, **fields)
+    extracted = msgspec.structs.replace(
+        doc, extraction=extraction, token=token, corrections=corrections, **made.fields()
+    )
     return in_line(extracted, now, {}, holding)
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 
 import msgspec
 
+from resources.document_state.artifact_summary import ArtifactSummary
 from resources.document_state.links import mark_failed, superseded
 from resources.document_state.model import DocStatus, PhaseState, Presence, Status
 from resources.document_state.reasons import Reason
@@ -74,22 +75,11 @@ def removed(doc: DocStatus, gone_from: Collection[str], now: datetime) -> DocSta
         claim=None,
         content_version="",
         size=0,
-        title="",
-        media_type="",
         extraction=pending,
         build=pending,
-        artifact="",
-        artifact_hash="",
-        chunkset_hash="",
-        n_chunks=0,
-        n_entries=0,
-        n_chars=0,
-        warnings=(),
-        parser="",
-        n_pages=0,
-        n_empty_pages=0,
         corrections=None,
         last_extracted_turn=None,
+        **ArtifactSummary().fields(),
     )
 
 

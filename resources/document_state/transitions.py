@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from resources.document_state.artifact_summary import ArtifactSummary
 from resources.document_state.history import noted
 from resources.document_state.links import (
     ERROR_CHARACTERS,
@@ -167,33 +168,31 @@ def retry_requested(doc: DocStatus, now: datetime) -> DocStatus:
 
 def extracted(
     doc: DocStatus,
+    made: ArtifactSummary,
     now: datetime,
     *,
     parts: dict[str, str],
     content_version: str,
-    artifact: str,
-    artifact_hash: str,
-    chunkset_hash: str,
-    title: str,
-    media_type: str,
-    n_chunks: int,
-    n_entries: int,
-    n_chars: int,
-    parser: str = "",
-    n_pages: int = 0,
-    n_empty_pages: int = 0,
     n_corrections: int,
-    warnings: tuple[str, ...],
     last_turn: int | None = None,
     is_whole: bool = True,
     building: Collection[str] | None = None,
 ) -> DocStatus:
-    """Extraction is done; the claim stays for the build of the stores `building`; None: of all.
+    """Extraction is done; the claim stays for the build.
 
-    Of a conversation it is done up to `last_turn`, and goes on under the same claim unless that `is_whole`.
+    Args:
+        doc: its record, claimed.
+        made: the artifact.
+        now: the time.
+        parts: the fingerprint of the extraction.
+        content_version: what the source said of the content that was read.
+        n_corrections: how many corrections the artifact holds.
+        last_turn: up to which turn a conversation is extracted.
+        is_whole: it is extracted to its end; otherwise its extraction goes on under the same claim.
+        building: the stores that this worker builds; None: all.
     """
     links = doc.links
-    if artifact_hash != doc.artifact_hash:
+    if made.artifact_hash != doc.artifact_hash:
         same_source = parts.get("content") == doc.extraction.parts.get("content")
         links = {
             slug: superseded(link) if building is None or slug in building else left_behind(link, same_source)
@@ -205,22 +204,11 @@ def extracted(
         doc,
         now,
         content_version=content_version,
-        artifact=artifact,
-        artifact_hash=artifact_hash,
-        chunkset_hash=chunkset_hash,
-        title=title,
-        media_type=media_type,
-        n_chunks=n_chunks,
-        n_entries=n_entries,
-        n_chars=n_chars,
-        parser=parser,
-        n_pages=n_pages,
-        n_empty_pages=n_empty_pages,
-        warnings=warnings,
         corrections=corrections,
         links=links,
         last_extracted_turn=last_turn,
         extraction=PhaseState(status, now, parts=parts, run_id=doc.last_run_id),
+        **made.fields(),
     )
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from resources.document_state import correcting, links, removals, transitions
+from resources.document_state.artifact_summary import ArtifactSummary
 from resources.document_state.model import Corrections, DocStatus, DocumentStoreLink
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
@@ -25,15 +26,9 @@ def claimed(doc: DocStatus, *, extract: bool = True, worker: str = "w1", now: da
     return transitions.claimed(doc, worker, f"run of {worker}", now, extract=extract)
 
 
-def extracted(
-    doc: DocStatus, content: str = "h1", now: datetime = NOW, building: tuple[str, ...] | None = None
-) -> DocStatus:
-    """Extracted, still claimed for the build."""
-    return transitions.extracted(
-        doc,
-        now,
-        parts=PARTS | {"content": content},
-        content_version=doc.content_version,
+def made(content: str) -> ArtifactSummary:
+    """What is extracted from a content."""
+    return ArtifactSummary(
         artifact=f"artifact of {content}",
         artifact_hash=content,
         chunkset_hash=f"chunks of {content}",
@@ -42,8 +37,20 @@ def extracted(
         n_chunks=3,
         n_entries=5,
         n_chars=100,
+    )
+
+
+def extracted(
+    doc: DocStatus, content: str = "h1", now: datetime = NOW, building: tuple[str, ...] | None = None
+) -> DocStatus:
+    """Extracted, still claimed for the build."""
+    return transitions.extracted(
+        doc,
+        made(content),
+        now,
+        parts=PARTS | {"content": content},
+        content_version=doc.content_version,
         n_corrections=0 if doc.corrections is None else doc.corrections.n,
-        warnings=(),
         building=building,
     )
 

@@ -31,6 +31,7 @@ from tests.document_state.documents import (
     extraction_failed,
     failed_link,
     ingested,
+    made,
     new,
     quarantined,
     skipped,
@@ -521,10 +522,8 @@ class TestConfiguration:
     def extracted_for(doc, parts, stores):
         """Extraction made something else of it, for some stores."""
         return transitions.extracted(
-            doc, LATER, parts=parts, content_version="v", artifact="a", artifact_hash="h9", chunkset_hash="c",
-            title="T", media_type="t", n_chunks=1, n_entries=1, n_chars=1, n_corrections=0, warnings=(),
-            building=stores,
-        )  # fmt: skip
+            doc, made("h9"), LATER, parts=parts, content_version="v", n_corrections=0, building=stores
+        )
 
     def test_dropped_store_is_owed_only_what_it_was_owed(self):
         """A document that was complete is not due there any more; one that was owed there, or had failed, is again."""

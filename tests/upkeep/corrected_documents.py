@@ -11,11 +11,12 @@ from ingest_assets.components import Components
 from ingest_assets.settings import Settings
 from ingest_assets.upkeep.correcting import edit_chunks
 from ingest_assets.upkeep.edits import Edit
-from resources.artifact_store.artifact import Artifact, Piece, Place, artifact_hash, chunks_of, chunkset_hash
+from resources.artifact_store.artifact import Artifact, Piece, Place, chunks_of, chunkset_hash
 from resources.artifact_store.corrections import ChunkChangedError, Signature
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.clock import utc_now
 from resources.document_state import transitions
+from resources.document_state.artifact_summary import summary_of
 from resources.records.record import Write
 from resources.records.uri import open_backend
 from tests.document_state.documents import POLICY, claimed, ingested, new
@@ -35,10 +36,8 @@ async def published(components: Components, texts, document_id: str = "a", store
     artifact = Artifact(document_id, "Title", "text/plain", "plain", chunkset_hash(chunks), chunks, ())
     [key] = components.artifacts.put_many([artifact])
     extracted = transitions.extracted(
-        claimed(new(document_id, stores)), utc_now(),
-        parts={"content": "c", **components.extraction_parts}, content_version="v1", artifact=key,
-        artifact_hash=artifact_hash(artifact), chunkset_hash=artifact.chunkset_hash, title="Title",
-        media_type="text/plain", n_chunks=len(chunks), n_entries=0, n_chars=9, n_corrections=0, warnings=(),
+        claimed(new(document_id, stores)), summary_of(artifact, key), utc_now(),
+        parts={"content": "c", **components.extraction_parts}, content_version="v1", n_corrections=0,
     )  # fmt: skip
     links = {slug: ingested(extracted, slug) for slug in stores}
     if "default" in links:

@@ -13,12 +13,12 @@ from datetime import datetime
 import msgspec
 
 from ingest_assets.engine.build_stage import document_build
-from ingest_assets.upkeep.verify.comparing import artifact_fields
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
-from resources.artifact_store.corrections import corrections_of, warnings_of
+from resources.artifact_store.corrections import corrections_of
 from resources.document_source.document_ids import document_id
 from resources.document_source.document_source import DocumentSource, ReadError, SourceError, SourceObject
+from resources.document_state.artifact_summary import summary_of
 from resources.document_state.mending import made_again
 from resources.document_state.model import Corrections, DocStatus
 from resources.document_state.transitions import discovered
@@ -131,22 +131,26 @@ class Rebuilder:
         # Under a name that nobody may take for garbage: the one it was found by may be swept any moment.
         [key] = await asyncio.to_thread(self._artifacts.put_many, [artifact])
         right = {slug: self._link_parts[slug] for slug in _right(doc, artifact, held)}
-        fields = {**artifact_fields(artifact), **_own_fields(artifact), "artifact": key}
-        return made_again(doc, now, parts=artifact.parts, fields=fields, holding=right, token=token)
+        return made_again(
+            doc,
+            summary_of(artifact, key),
+            now,
+            parts=artifact.parts,
+            corrections=_corrections(artifact),
+            holding=right,
+            token=token,
+        )
 
 
 class _NoArtifactError(Exception):
     """What extraction made of a document is not there."""
 
 
-def _own_fields(artifact: Artifact) -> dict[str, object]:
+def _corrections(artifact: Artifact) -> Corrections | None:
+    """What people corrected in it; of whoever has taken corrections back it knows nothing."""
     made = [chunk.correction for chunk in corrections_of(artifact) if chunk.correction is not None]
     last = max(made, key=lambda correction: correction.at, default=None)
-    return {
-        "n_chars": artifact.n_chars,
-        "warnings": warnings_of(artifact),
-        "corrections": None if last is None else Corrections(len(made), last.by, last.at),
-    }
+    return None if last is None else Corrections(len(made), last.by, last.at)
 
 
 def _best(
