@@ -12,7 +12,7 @@ from ingest_assets.cli.output import Exit, complain, print_json, print_table, sa
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.settings import load_settings
-from resources.artifact_store.paid_results.paid_result import KeptTotal, Selection
+from resources.artifact_store.paid_results.paid_result import KeptTotal, ResultSelection
 from resources.artifact_store.paid_results.usage import Usage
 from resources.clock import utc_now
 from resources.document_state.spend_book import SpendTotals, in_dollars
@@ -50,7 +50,7 @@ def stats(as_json: AsJson = False) -> None:
     """Count the answers that are kept, by organisation and model, and say what buying them again would cost."""
 
     async def go(components: Components) -> int:
-        _print_kept(await components.journal.totals(Selection()), as_json=as_json)
+        _print_kept(await components.journal.totals(ResultSelection()), as_json=as_json)
         return Exit.DONE
 
     _run(go)
@@ -75,7 +75,7 @@ def prune(
         if (older_than, model, org) == (None, None, None):
             raise AskedWronglyError("Say which answers: --older-than DAYS, --model or --org; --older-than 0 is all.")
         before = None if older_than is None else utc_now() - timedelta(days=older_than)
-        selection = Selection(before, model, org)
+        selection = ResultSelection(before, model, org)
         if not yes:
             _print_kept(await components.journal.totals(selection), as_json=as_json)
             complain("Nothing was removed. The same command with --yes removes these.")

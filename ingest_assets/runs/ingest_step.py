@@ -12,8 +12,8 @@ from ingest_assets.engine.ingest_run import IngestRun
 from ingest_assets.engine.run_context import RunContext
 from ingest_assets.event_log.partition_events import forget_cached_statuses
 from ingest_assets.parsing import ParserPool
-from ingest_assets.paying import open_entry_finder
 from ingest_assets.runs.dagster_reporter import DagsterReporter
+from ingest_assets.runs.open_entry_finder import open_entry_finder
 from ingest_assets.runs.run_input import IngestConfig, chosen_documents, open_job, selection_of
 from ingest_assets.runs.run_outcome import outcome_of
 from resources.clock import utc_now

@@ -27,7 +27,7 @@ class Configured(msgspec.Struct, frozen=True):
         return config_hash(self.extraction)
 
 
-class Difference(msgspec.Struct, frozen=True):
+class PartDifference(msgspec.Struct, frozen=True):
     """One part of a fingerprint that differs: as it was recorded, and as it would be now; "" for not at all."""
 
     part: str
@@ -56,7 +56,7 @@ class Standing(msgspec.Struct, frozen=True):
 
     store: str
     verdict: Verdict
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[PartDifference, ...] = ()
     why: str = ""
     what_to_do: str = ""
 
@@ -86,7 +86,7 @@ def standings(doc: DocStatus, configured: Configured, stores: Collection[str]) -
     return [_extraction(doc, configured), *(_store(doc, slug, configured) for slug in stores)]
 
 
-def extraction_differences(doc: DocStatus, configured: Configured) -> tuple[Difference, ...]:
+def extraction_differences(doc: DocStatus, configured: Configured) -> tuple[PartDifference, ...]:
     """In what a completed extraction differs from the configuration."""
     if doc.extraction.status is not Status.COMPLETED or IMPORTED_PART in doc.extraction.parts:
         return ()
@@ -220,20 +220,20 @@ def _corrected_since(doc: DocStatus, link: DocumentStoreLink) -> str:
     return f"{what} at {made.at.isoformat(timespec='seconds')}"
 
 
-def _content_difference(doc: DocStatus, link: DocumentStoreLink) -> tuple[Difference, ...]:
+def _content_difference(doc: DocStatus, link: DocumentStoreLink) -> tuple[PartDifference, ...]:
     """What the store holds against what extraction produced last, or is still to produce."""
     held = link.parts.get("content", "")
     if owes_content(doc, link) and doc.extraction.status is not Status.COMPLETED:
-        return (Difference("content", held[:8], "not extracted yet"),)
+        return (PartDifference("content", held[:8], "not extracted yet"),)
     if held != doc.artifact_hash:
-        return (Difference("content", held[:8], doc.artifact_hash[:8]),)
+        return (PartDifference("content", held[:8], doc.artifact_hash[:8]),)
     return ()
 
 
-def _differences(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[Difference, ...]:
+def _differences(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> tuple[PartDifference, ...]:
     names = sorted((recorded.keys() | wanted.keys()) - {"content"})
     return tuple(
-        Difference(name, recorded.get(name, ""), wanted.get(name, ""))
+        PartDifference(name, recorded.get(name, ""), wanted.get(name, ""))
         for name in names
         if recorded.get(name) != wanted.get(name)
     )

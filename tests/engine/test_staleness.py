@@ -4,7 +4,7 @@ import pytest
 
 from ingest_assets.upkeep.staleness import (
     Configured,
-    Difference,
+    PartDifference,
     Verdict,
     is_mismarked,
     is_stale,
@@ -69,7 +69,7 @@ def test_a_stores_part(mark):
     doc = complete(due_in=("s", "t"))
     extraction, s, t = standings(marked(doc, OTHER_EMBEDDER) if mark else doc, OTHER_EMBEDDER, ["s", "t"])
     assert (extraction.verdict, t.verdict) == (Verdict.CURRENT, Verdict.CURRENT)
-    assert (s.verdict, s.differences) == (Verdict.STALE, (Difference("embedder", "hash 1", "hash 2"),))
+    assert (s.verdict, s.differences) == (Verdict.STALE, (PartDifference("embedder", "hash 1", "hash 2"),))
     assert s.what_to_do == "`ingest run --store s --stale`"
     assert str(s.differences[0]) == "embedder: hash 1 → hash 2"
 
@@ -87,7 +87,7 @@ def test_the_extractions_part(mark):
 def test_content():
     """A store of older content says which it holds, and that nobody needs to do anything but run."""
     [_, store] = standings(content_changed(complete()), SAME, ["s"])
-    assert store.differences == (Difference("content", "h1", "not extracted yet"),)
+    assert store.differences == (PartDifference("content", "h1", "not extracted yet"),)
     assert store.what_to_do == "`ingest run`"
 
 

@@ -14,7 +14,7 @@ from resources.artifact_store.paid_results.call_log import (
     ReservationClosedError,
     ReservationExceededError,
 )
-from resources.artifact_store.paid_results.paid_result import Answer, KeptTotal, Selection
+from resources.artifact_store.paid_results.paid_result import Answer, KeptTotal, ResultSelection
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.artifact_store.paid_results.usage import Usage
 
@@ -86,8 +86,8 @@ class JournalContract(ABC):
         assert await journal.seal("r") is None
         await journal.close("r")
         assert await journal.forget("doc") == 0
-        assert await journal.totals(Selection()) == []
-        assert await journal.prune(Selection()) == []
+        assert await journal.totals(ResultSelection()) == []
+        assert await journal.prune(ResultSelection()) == []
 
     async def test_recorded_answer_is_found(self, journal):
         """An answer is there for another process as soon as it was recorded, whole, with its share of the payment."""
@@ -234,14 +234,17 @@ class JournalContract(ABC):
         """Totals of an organisation are its own."""
         await bought(journal, answer("a"), org_id="one", call_id="c1")
         await bought(journal, answer("b"), answer("c"), org_id="two", call_id="c2")
-        assert [(each.org_id, each.n_results) for each in await journal.totals(Selection())] == [("one", 1), ("two", 2)]
-        assert [each.n_results for each in await journal.totals(Selection(org_id="two"))] == [2]
+        assert [(each.org_id, each.n_results) for each in await journal.totals(ResultSelection())] == [
+            ("one", 1),
+            ("two", 2),
+        ]
+        assert [each.n_results for each in await journal.totals(ResultSelection(org_id="two"))] == [2]
 
     async def test_totals_say_what_asking_again_would_cost(self, journal):
         """Totals add up exactly to what the calls cost."""
         await bought(journal, *(answer(i) for i in range(7)), usage=Usage(100, 10, 101), model="big", call_id="c1")
         await bought(journal, answer("x"), usage=Usage(5, 5, 3), model="small", call_id="c2")
-        big, small = await journal.totals(Selection())
+        big, small = await journal.totals(ResultSelection())
         assert big.n_bytes > 0
         assert big == KeptTotal("org", "big", 7, big.n_bytes, Usage(100, 10, 101))
         assert (small.n_results, small.usage) == (1, Usage(5, 5, 3))
@@ -253,7 +256,7 @@ class JournalContract(ABC):
         await bought(journal, answer("old-other"), call_id="c2", now=old, model="other")
         await bought(journal, answer("new"), call_id="c3")
         await settle(journal, "r-c1", "r-c2", "r-c3")
-        selection = Selection(before=NOW - timedelta(days=30), model="m", org_id="org")
+        selection = ResultSelection(before=NOW - timedelta(days=30), model="m", org_id="org")
         [gone] = await journal.prune(selection)
         assert (gone.model, gone.n_results, gone.usage) == ("m", 1, Usage(30, 9, 60))
         assert set(await journal.find([key("old"), key("old-other"), key("new")])) == {key("old-other"), key("new")}
@@ -262,9 +265,9 @@ class JournalContract(ABC):
     async def test_prune_spares_reservations_that_are_not_settled(self, journal):
         """What a batch under way has paid for is needed if it dies."""
         await bought(journal, answer("a"))
-        assert await journal.prune(Selection()) == []
+        assert await journal.prune(ResultSelection()) == []
         await settle(journal, "r-c1")
-        assert [each.n_results for each in await journal.prune(Selection())] == [1]
+        assert [each.n_results for each in await journal.prune(ResultSelection())] == [1]
 
     async def test_forgetting_a_document(self, journal):
         """What a document alone used goes; what another uses as well stays until that is forgotten too."""
@@ -273,7 +276,7 @@ class JournalContract(ABC):
         assert set(await journal.find([key("mine"), key("ours"), key("theirs")])) == {key("ours"), key("theirs")}
         assert await journal.forget("a") == 0
         assert await journal.forget("b") == 2
-        assert await journal.totals(Selection()) == []
+        assert await journal.totals(ResultSelection()) == []
 
     async def test_adopted_result_outlives_its_first_document(self, journal):
         """A document that found a result keeps it, and takes it along when it goes."""
@@ -292,7 +295,7 @@ class JournalContract(ABC):
         for number, name in enumerate(names):
             assert await journal.forget(name) == 1, name
             assert await journal.find([key(number)]) == {}
-            assert sum(each.n_results for each in await journal.totals(Selection())) == len(names) - number - 1
+            assert sum(each.n_results for each in await journal.totals(ResultSelection())) == len(names) - number - 1
 
     async def test_cancelled_caller_does_not_lose_the_answer(self, journal):
         """Ctrl-C after the answer came does not undo the record."""

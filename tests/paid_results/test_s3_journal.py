@@ -8,7 +8,7 @@ import pytest
 from resources.artifact_store.artifact_store import ArtifactStoreError
 from resources.artifact_store.paid_results.call_log import ReservationClosedError
 from resources.artifact_store.paid_results.open_journal import open_journal
-from resources.artifact_store.paid_results.paid_result import Selection
+from resources.artifact_store.paid_results.paid_result import ResultSelection
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
 from resources.artifact_store.paid_results.s3_journal import S3Journal
 from resources.artifact_store.paid_results.usage import Usage
@@ -169,7 +169,7 @@ class TestLostReplies:
         proxy.inject(s3_error(403, "AccessDenied"), times=ALWAYS)
         tried = await asyncio.gather(
             proxied.begin("r1", [call()]), proxied.find([key("a")]), proxied.logs(), proxied.forget("d"),
-            proxied.record("r1", call(), [answer("a")], Usage(), NOW), proxied.prune(Selection()),
+            proxied.record("r1", call(), [answer("a")], Usage(), NOW), proxied.prune(ResultSelection()),
             return_exceptions=True,
         )  # fmt: skip
         for error in tried:

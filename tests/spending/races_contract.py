@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from resources.artifact_store.paid_results.open_journal import open_journal
-from resources.artifact_store.paid_results.paid_result import Selection
+from resources.artifact_store.paid_results.paid_result import ResultSelection
 from resources.document_state.spend_book import spent_in
 from resources.document_state.spend_gate import SpendGate
 from resources.document_state.spend_ledger import SpendLedger
@@ -87,7 +87,7 @@ class RacesContract(ABC):
         assert sum(billed(provider)) <= spent <= CEILINGS.per_day_micro_usd, seed
         assert max(spent_in(job.models) for job in report.jobs.values()) <= CEILINGS.per_job_micro_usd
         # Each answer that the provider billed is there, but for the call in flight of each death.
-        kept = sum(total.n_results for total in await journal.totals(Selection()))
+        kept = sum(total.n_results for total in await journal.totals(ResultSelection()))
         assert len(billed(provider)) - self.N_PROCESSES // 2 <= kept <= len(billed(provider)), seed
         assumed = sum(models["m"].assumed_micro_usd for models in report.days.values())
         assert assumed <= self.N_PROCESSES // 2 * WORST_OF_A_CALL

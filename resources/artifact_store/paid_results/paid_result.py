@@ -94,7 +94,7 @@ def totals_of(kept: Sequence[tuple[PaidResult, int]]) -> list[KeptTotal]:
     return [found[place] for place in sorted(found)]
 
 
-class Selection(msgspec.Struct, frozen=True):
+class ResultSelection(msgspec.Struct, frozen=True):
     """Which results are meant: all that pass each condition that is given."""
 
     before: datetime | None = None

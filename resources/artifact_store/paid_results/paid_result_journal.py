@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from resources.artifact_store.paid_results.call_log import Call, CallLog
-from resources.artifact_store.paid_results.paid_result import Answer, KeptTotal, PaidResult, Selection
+from resources.artifact_store.paid_results.paid_result import Answer, KeptTotal, PaidResult, ResultSelection
 from resources.artifact_store.paid_results.usage import Usage
 
 
@@ -87,11 +87,11 @@ class PaidResultJournal(ABC):
         """
 
     @abstractmethod
-    async def totals(self, selection: Selection) -> list[KeptTotal]:
+    async def totals(self, selection: ResultSelection) -> list[KeptTotal]:
         """What is kept of a selection, by organisation and model; damaged results left out."""
 
     @abstractmethod
-    async def prune(self, selection: Selection) -> list[KeptTotal]:
+    async def prune(self, selection: ResultSelection) -> list[KeptTotal]:
         """Remove a selection, except what was paid from a reservation whose log is still there; what went."""
 
     @abstractmethod

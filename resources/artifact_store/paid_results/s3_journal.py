@@ -40,7 +40,7 @@ from resources.artifact_store.paid_results.paid_result import (
     Answer,
     KeptTotal,
     PaidResult,
-    Selection,
+    ResultSelection,
     results_of,
     totals_of,
 )
@@ -129,11 +129,11 @@ class S3Journal(PaidResultJournal):
             await self._each(self._objects.bucket.delete, notes)
         return sum(removed)
 
-    async def totals(self, selection: Selection) -> list[KeptTotal]:
+    async def totals(self, selection: ResultSelection) -> list[KeptTotal]:
         """See PaidResultJournal. Reads every answer that is kept."""
         return totals_of([kept for _, kept in await self._selected(selection)])
 
-    async def prune(self, selection: Selection) -> list[KeptTotal]:
+    async def prune(self, selection: ResultSelection) -> list[KeptTotal]:
         """See PaidResultJournal. Reads every answer that is kept."""
         unsettled = {log.reservation_id for log in await self.logs()}
         chosen = [each for each in await self._selected(selection) if each[1][0].reservation_id not in unsettled]
@@ -161,7 +161,7 @@ class S3Journal(PaidResultJournal):
             results.append(result)
         return results
 
-    async def _selected(self, selection: Selection) -> list[tuple[str, tuple[PaidResult, int]]]:
+    async def _selected(self, selection: ResultSelection) -> list[tuple[str, tuple[PaidResult, int]]]:
         with self._errors():
             names = list(await self._threads.run(self._objects.bucket.list, _RESULTS))
             keys = [name.rpartition("/")[2] for name in names]

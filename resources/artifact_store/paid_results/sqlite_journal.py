@@ -33,7 +33,7 @@ from resources.artifact_store.paid_results.paid_result import (
     Answer,
     KeptTotal,
     PaidResult,
-    Selection,
+    ResultSelection,
     pack,
     results_of,
     unpack,
@@ -117,12 +117,12 @@ class SqliteJournal(PaidResultJournal):
             connection.execute(sql.FORGET_USES, {"document_id": document_id})
         return removed
 
-    async def totals(self, selection: Selection) -> list[KeptTotal]:
+    async def totals(self, selection: ResultSelection) -> list[KeptTotal]:
         """See PaidResultJournal."""
         with self._errors():
             return _totals(self._file.connection, sql.TOTALS, _parameters(selection))
 
-    async def prune(self, selection: Selection) -> list[KeptTotal]:
+    async def prune(self, selection: ResultSelection) -> list[KeptTotal]:
         """See PaidResultJournal."""
         chosen = _parameters(selection)
         with self._errors(), self._file.transaction() as connection:
@@ -196,6 +196,6 @@ def _totals(connection: sqlite3.Connection, query: str, parameters: dict[str, An
     return [KeptTotal(org_id, model, n, size, Usage(*usage)) for org_id, model, n, size, *usage in rows]
 
 
-def _parameters(selection: Selection) -> dict[str, Any]:
+def _parameters(selection: ResultSelection) -> dict[str, Any]:
     before = None if selection.before is None else to_micros(selection.before)
     return {"before": before, "model": selection.model, "org_id": selection.org_id}

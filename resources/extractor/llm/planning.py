@@ -18,7 +18,7 @@ import msgspec
 from resources.artifact_store.artifact import Chunk, short_hash
 from resources.extractor.llm.answer import SCHEMA_VERSION, Usage, answer_schema
 from resources.extractor.llm.options import LlmOptions
-from resources.extractor.llm.prompt import INSTRUCTIONS, LONGEST_COMPLAINT, PROMPT_VERSION, prompt_of, repair_prompt
+from resources.extractor.llm.prompt import INSTRUCTIONS, PROMPT_VERSION, prompt_of, repair_prompt
 from resources.extractor.llm.tokens import TokenCounter
 
 # What the limits in the prompt come to in a chunk that is full of knowledge; a call has no more chunks than fit. A turn
@@ -37,7 +37,7 @@ class Call(msgspec.Struct, frozen=True):
     """One request to the model.
 
     `journal_key` is the same whenever org, model, versions and prompt are. `worst_case` is what this request can use
-    at most; the repair of its answer, if there has to be one, is a call of its own, of no more than `worst_repair`.
+    at most; the repair of its answer, if there has to be one, is a call of its own.
     """
 
     journal_key: str
@@ -45,11 +45,6 @@ class Call(msgspec.Struct, frozen=True):
     prompt: str
     estimated_input_tokens: int
     worst_case: Usage
-
-    @property
-    def worst_repair(self) -> Usage:
-        """What asking again after an answer that nobody could read uses at most."""
-        return self.worst_case + Usage(LONGEST_COMPLAINT, 0)
 
 
 class Planner:
