@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+from collections import Counter
 from datetime import timedelta
 from typing import Self
 
@@ -152,3 +153,24 @@ class Pile:
             doc.source_uri: (doc.presence, doc.extraction.status, doc.content_version, doc.due_in, doc.claim)
             async for doc in self.state.iter_statuses()
         }
+
+
+def asked(pile: Pile) -> Counter[str]:
+    """What the state is asked from now on."""
+    calls: Counter[str] = Counter()
+
+    def counted(name, operation):
+        async def ask(*arguments):
+            calls[name] += 1
+            return await operation(*arguments)
+
+        return ask
+
+    for name in ("_read", "_write", "_list", "_list_keys", "_list_due", "_count_labels"):
+        setattr(pile.backend, name, counted(name, getattr(pile.backend, name)))
+    return calls
+
+
+def in_hours(hours: float):
+    """A clock that is ahead."""
+    return lambda: utc_now() + timedelta(hours=hours)

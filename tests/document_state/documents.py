@@ -11,8 +11,10 @@ from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
 SECOND = timedelta(seconds=1)
 POLICY = RetryPolicy(max_attempts=3, first_pause=timedelta(seconds=10), factor=2, longest_pause=timedelta(seconds=60))
+MAY_HEAL = Reason.SOURCE_UNAVAILABLE
 PARTS = {"content": "c" * 32, "parser": "p" * 12, "chunker": "markdown 1 size=1000 overlap=0", "extractor": "none 1"}
 
 

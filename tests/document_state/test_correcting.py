@@ -1,7 +1,5 @@
 """What correcting chunks makes of a document's record."""
 
-from datetime import timedelta
-
 import pytest
 
 from resources.document_state import transitions
@@ -11,6 +9,7 @@ from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Mode, action_for, is_taken_up
 from resources.document_state.transitions import CLOCK_DOUBT, check_transition, due_at, is_open
 from tests.document_state.documents import (
+    LATER,
     NOW,
     build_failed,
     built,
@@ -23,7 +22,6 @@ from tests.document_state.documents import (
     ingested,
 )
 
-LATER = NOW + timedelta(hours=1)
 BOTH = ("s", "t")
 
 

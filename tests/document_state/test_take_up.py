@@ -8,6 +8,7 @@ from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Action, Mode, action_for, is_taken_up
 from resources.document_state.transitions import due_at
 from tests.document_state.documents import (
+    MAY_HEAL,
     NOW,
     SECOND,
     build_failed,
@@ -26,7 +27,6 @@ from tests.document_state.documents import (
 )
 
 INCREMENTAL, RETRY, NOTHING = {Mode.INCREMENTAL, Mode.RESUME}, {Mode.RETRY_FAILED}, set()
-MAY_HEAL = Reason.SOURCE_UNAVAILABLE
 PAUSE = 10 * SECOND
 
 

@@ -12,7 +12,7 @@ from resources.document_state import transitions
 from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import Lifecycle, LinkState, Status
-from tests.engine.test_ingest_run import Unavailable
+from tests.engine.faulty_parts import Unavailable
 from tests.engine.workshop import CONFIG_PARTS, STAMP
 
 STORE_PARTS = {"embedder": str(STAMP), "store": "duckdb"}

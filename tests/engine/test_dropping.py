@@ -5,7 +5,7 @@ from resources.clock import utc_now
 from resources.document_state import transitions
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import Status
-from tests.engine.test_ingest_run import Unavailable
+from tests.engine.faulty_parts import Unavailable
 from tests.engine.workshop import STAMP
 
 

@@ -11,7 +11,7 @@ from resources.document_state.model import LinkState, Presence
 from resources.document_state.reasons import Reason
 from resources.store.duckdb.duckdb_store import DuckDBStore
 from resources.store.store import BuildResult
-from tests.engine.test_ingest_run import Unavailable
+from tests.engine.faulty_parts import Unavailable
 from tests.engine.workshop import STAMP, Interrupted
 from tests.paid_results.contract import answer, bought
 from tests.paid_results.contract import key as key_of_answer
