@@ -7,7 +7,8 @@ import pytest
 from botocore.loaders import JSONFileLoader
 
 from resources.records.s3.s3_backend import S3Backend
-from tests.records.s3_store import location_of
+from tests.records.s3_bases import HEAD
+from tests.records.s3_store import is_base, location_of, objects_of, records_of
 from tests.servers.clients import s3_client
 from tests.servers.fault_proxy import FaultProxy
 
@@ -58,3 +59,22 @@ async def proxied(raw, proxy, bucket_name):
     opened = S3Backend(location_of(bucket_name, proxy.url))
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+async def others(raw, moto_url, bucket_name):
+    """Another writer, whose line is good."""
+    opened = S3Backend(location_of(bucket_name, moto_url))
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def seen(raw, bucket_name):
+    """What lies in the bucket, around the backend: the records of the shard, and the names of its bases."""
+
+    def look() -> tuple[dict[str, dict], list[str]]:
+        objects = objects_of(raw, bucket_name)
+        return records_of(objects, HEAD), [name for name in objects if is_base(name)]
+
+    return look

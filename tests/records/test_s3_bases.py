@@ -1,112 +1,24 @@
-"""Shards too large to be put whole: bases, what changed since, and every moment at which a compaction can end."""
+"""Shards too large to be put whole: bases, what changed since, and how both are read."""
 
 import random
-import secrets
 
 import pytest
 
 from resources.records.backend import BackendCorruptError, BackendUnavailableError
-from resources.records.record import Record, Write
+from resources.records.record import Write
 from resources.records.s3 import shard_reader
 from resources.records.s3.objects import encode_head
-from resources.records.s3.s3_backend import S3Backend
 from resources.records.s3.shard import Shard, shard_of
-from resources.records.s3.shard_cache import ShardCache
-from tests.linearizability.test_histories_on_s3 import HistoriesOnS3
 from tests.records.contract import KIND, listed, put
-from tests.records.s3_store import (
-    cut_after_and,
-    is_base,
-    line,
-    lines_of,
-    location_of,
-    objects_of,
-    pack,
-    records_of,
-    then,
-)
-from tests.servers.clients import s3_client
-from tests.servers.faults import cut_after, cut_before, s3_error
-
-HEAD = f"state/thing/{shard_of('a', 64):03}.jsonl.zst"
-KEYS = ["a", *(key for key in (f"k{i:05}" for i in range(5_000)) if shard_of(key, 64) == shard_of("a", 64))]
-FAULTS = {
-    "cut before": cut_before(),
-    "cut after": cut_after(),
-    "503": s3_error(503, "SlowDown"),
-    "409": s3_error(409, "ConditionalRequestConflict"),
-}
-CASES = [("1", name) for name in FAULTS] + [("5", "cut before"), ("5", "cut after")]
+from tests.records.s3_bases import HEAD, KEYS, bytes_of, change, change_one, forget, gets_of_bases
+from tests.records.s3_store import line, lines_of, objects_of, pack, then
 
 
 @pytest.fixture(autouse=True)
-def attempts(request, aws_credentials, monkeypatch) -> str:
-    """How often boto3 sends a request by itself; shards are large from 2,000 bytes on."""
-    found = getattr(request, "param", "1")
-    monkeypatch.setenv("AWS_MAX_ATTEMPTS", found)
+def _shards_are_large(aws_credentials, monkeypatch):
+    """From 2,000 bytes on. Nothing is sent again by itself."""
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     monkeypatch.setattr("resources.records.s3.shard.SMALL", 2_000)
-    return found
-
-
-@pytest.fixture
-async def others(raw, moto_url, bucket_name):
-    """Another writer, whose line is good."""
-    opened = S3Backend(location_of(bucket_name, moto_url))
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-def seen(raw, bucket_name):
-    """What lies in the bucket, around the backend: the records of the shard, and the names of its bases."""
-
-    def look() -> tuple[dict[str, dict], list[str]]:
-        objects = objects_of(raw, bucket_name)
-        return records_of(objects, HEAD), [name for name in objects if is_base(name)]
-
-    return look
-
-
-def bytes_of(size: int) -> bytes:
-    """A value that cannot be packed much."""
-    return b'"' + secrets.token_hex(size // 2).encode() + b'"'
-
-
-async def change(backend: S3Backend, n: int = 20, size: int = 300) -> dict[str, Record]:
-    """Change or make the first n records in one call, enough for a base of their own; the records."""
-    before = await backend.read_many(KIND, KEYS[:n])
-    stamps = {key: record.stamp for key, record in before.items()}
-    results = await backend.compare_and_set(KIND, [Write(key, bytes_of(size), stamps.get(key)) for key in KEYS[:n]])
-    assert all(result.written for result in results)
-    return await backend.read_many(KIND, KEYS[:n])
-
-
-async def change_one(backend: S3Backend, key: str = "a") -> Record:
-    """Change one record, too little for a base."""
-    found = await backend.read(KIND, key)
-    await put(backend, key, b'"small"', found.stamp if found else None)
-    return await backend.read(KIND, key)
-
-
-async def forget(backend: S3Backend, monkeypatch) -> None:
-    """Let a backend know nothing of what it has seen, as another process would."""
-    await backend.create()
-    monkeypatch.setattr(backend._opening.reader, "_cache", ShardCache(10_000_000))
-
-
-def puts_of_bases(request) -> bool:
-    """Whether a request puts a base."""
-    return request.method == "PUT" and is_base(request.path)
-
-
-def puts_of_heads(request) -> bool:
-    """Whether a request puts the head."""
-    return request.method == "PUT" and request.path.endswith(HEAD)
-
-
-def gets_of_bases(request) -> bool:
-    """Whether a request reads a base."""
-    return request.method == "GET" and is_base(request.path)
 
 
 class TestObjects:
@@ -309,159 +221,3 @@ class TestReading:
         [top] = lines_of(objects_of(raw, bucket_name)[HEAD])
         assert "key" not in top
         assert top["format"] == 2
-
-
-@pytest.mark.parametrize(("attempts", "fault"), CASES, indirect=["attempts"])
-@pytest.mark.parametrize("where", [puts_of_bases, puts_of_heads])
-async def test_one_lost_reply(proxied, proxy, seen, monkeypatch, attempts, fault, where):
-    """Whatever happens to the PUT of a base or of its head, the change is made once, and one base stays."""
-    await change(proxied)
-    before = seen()[1]
-    proxy.inject(FAULTS[fault], where)
-    found = await change(proxied)
-    assert proxy.pending() == 0
-    records, bases = seen()
-    assert {key: (line["version"], line["write_id"]) for key, line in records.items()} == {
-        key: (2, record.stamp.write_id) for key, record in found.items()
-    }
-    assert len(bases) == 1
-    assert bases != before
-    await forget(proxied, monkeypatch)
-    assert await proxied.read_many(KIND, KEYS[:20]) == found
-
-
-class TestEnds:
-    async def test_before_the_base(self, proxied, proxy, others, seen):
-        """If no base can be put, the shard is as it was."""
-        before = await change(others)
-        was = seen()
-        proxy.inject(s3_error(503, "SlowDown"), puts_of_bases, times=100)
-        with pytest.raises(BackendUnavailableError):
-            await change(proxied)
-        assert seen() == was
-        assert await others.read_many(KIND, KEYS[:20]) == before
-
-    @pytest.mark.parametrize("fault", [cut_before(), s3_error(503, "SlowDown"), s3_error(403, "AccessDenied")])
-    async def test_between_base_and_head(self, proxied, proxy, others, seen, fault):
-        """If no head can be put any more, the shard is as it was; the next compaction removes the unnamed base."""
-        before = await change(others)
-        records, [base] = seen()
-        proxy.inject(fault, puts_of_heads, times=100)
-        with pytest.raises(Exception, match="thing/003"):
-            await change(proxied)
-        assert seen()[0] == records
-        assert await others.read_many(KIND, KEYS[:20]) == before
-        assert len(seen()[1]) > 1
-        await change(others)
-        assert len(seen()[1]) == 1
-        assert base not in seen()[1]
-
-    @pytest.mark.parametrize("fault", [cut_before(), cut_after(), s3_error(403, "AccessDenied")])
-    async def test_before_the_old_base_is_removed(self, proxied, proxy, seen, fault):
-        """A base that could not be removed does no harm, and goes with the next compaction."""
-        await change(proxied)
-        proxy.inject(fault, lambda request: request.method == "DELETE")
-        found = await change(proxied)
-        assert proxy.pending() == 0
-        assert await proxied.read_many(KIND, KEYS[:20]) == found
-        await change(proxied)
-        assert len(seen()[1]) == 1
-
-
-class TestRaces:
-    async def test_another_compacts_first(self, proxied, proxy, others, seen):
-        """Of two that compact at once one comes first, removes the other's base too, and both changes are made."""
-        await change(others)
-        await put(proxied, KEYS[30])
-
-        def overtaken(_request, forward):
-            then(lambda: change(others))
-            return forward()
-
-        proxy.inject(overtaken, puts_of_heads)
-        writes = [Write(key, bytes_of(300), None) for key in KEYS[40:60]]
-        assert all(result.written for result in await proxied.compare_and_set(KIND, writes))
-        assert proxy.pending() == 0
-        records, bases = seen()
-        assert set(records) == {*KEYS[:20], KEYS[30], *KEYS[40:60]}
-        assert {records[key]["version"] for key in KEYS[:20]} == {2}
-        assert len(bases) == 1
-
-    async def test_a_refused_head_leaves_no_base(self, proxied, proxy, others, seen):
-        """A base that was put for a head that is then refused is removed, though the change then needs none."""
-        await change(others)
-        found = await change(others, 7)
-        before = seen()[1]
-        await proxied.create()
-        proxy.reset_traffic()
-
-        def overtaken(_request, forward):
-            removals = [Write(key, None, record.stamp) for key, record in found.items()]
-            then(lambda: others.compare_and_set(KIND, removals))
-            return forward()
-
-        proxy.inject(overtaken, puts_of_heads)
-        writes = [Write(key, bytes_of(300), None) for key in KEYS[40:47]]
-        assert all(result.written for result in await proxied.compare_and_set(KIND, writes))
-        assert proxy.traffic["PUT"].requests == 3  # a base and a head, and once more a head
-        records, bases = seen()
-        assert set(records) == {*KEYS[7:20], *KEYS[40:47]}
-        assert bases == before
-
-    async def test_a_base_is_not_put_for_a_head_that_is_stale(self, proxied, proxy, others):
-        """Before a base is put, the shard is looked at: others may have changed it."""
-        await change(proxied)
-        await change_one(others)
-        proxy.reset_traffic()
-        writes = [Write(key, bytes_of(300), None) for key in KEYS[40:60]]
-        assert all(result.written for result in await proxied.compare_and_set(KIND, writes))
-        requests = {operation: traffic.requests for operation, traffic in proxy.traffic.items()}
-        assert requests == {"GET": 1, "LIST": 1, "PUT": 2, "DELETE": 1}
-
-    async def test_committed_and_built_upon(self, proxied, proxy, others, seen):
-        """A compaction whose reply was lost, and on which others built another, is known as done."""
-        await change(others)
-        proxy.inject(cut_after_and(lambda: change(others)), puts_of_heads)
-        writes = [Write(key, bytes_of(300), None) for key in KEYS[40:60]]
-        assert all(result.written for result in await proxied.compare_and_set(KIND, writes))
-        records, bases = seen()
-        assert len(records) == 40
-        assert {line["version"] for line in records.values()} == {1, 2}
-        assert len(bases) == 1
-
-    async def test_a_late_head_finds_its_base(self, proxied, proxy, others, seen):
-        """A head that was given up may yet arrive while its former state is there: its base has been left for it."""
-        await change(proxied)
-        held = []
-        proxy.inject(lambda _request, forward: held.append(forward), puts_of_heads, times=3)
-        with pytest.raises(BackendUnavailableError):
-            await change(proxied)
-        assert [forward().status for forward in held] == [200, 412, 412]
-        assert {line["version"] for line in seen()[0].values()} == {2}
-        assert len(await others.read_many(KIND, KEYS[:20])) == 20
-        await change(others)
-        assert len(seen()[1]) == 1
-
-    async def test_a_late_head_is_refused(self, proxied, proxy, others, seen):
-        """A head that arrives after another compaction names a base that is gone, so it must be refused."""
-        await change(proxied)
-        held = []
-        proxy.inject(lambda _request, forward: held.append(forward), puts_of_heads)
-        found = await change(proxied)
-        assert [forward().status for forward in held] == [412]
-        assert await others.read_many(KIND, KEYS[:20]) == found
-        assert len(seen()[1]) == 1
-
-
-@pytest.mark.servers
-class TestHistoriesOnSeaweedFS(HistoriesOnS3):
-    """Histories of clients that race, each change of whom makes a new base."""
-
-    @pytest.fixture
-    async def backend(self, seaweedfs, bucket_name, monkeypatch) -> S3Backend:
-        """A backend that finds no head small enough, on a new bucket."""
-        monkeypatch.setattr("resources.records.s3.shard.SMALL", 0)
-        s3_client(seaweedfs.url).create_bucket(Bucket=bucket_name)
-        opened = S3Backend(location_of(bucket_name, seaweedfs.url))
-        yield opened
-        await opened.close()
