@@ -5,7 +5,6 @@ script filter) and "Efficient k-NN filtering". That a real server ranks as docum
 """
 
 import json
-import uuid
 from urllib.parse import unquote
 
 import msgspec
@@ -18,20 +17,13 @@ from resources.store.opensearch.opensearch_store import OpenSearchStore
 from resources.store.store import StoreUnavailableError
 from tests.servers.fault_proxy import FaultProxy
 from tests.servers.faults import cut_before
-from tests.servers.osmem_server import osmem_server
 from tests.store.contract import EMBEDDER, build, search
 from tests.store.opensearch_server import OpenSearchServer, Recorder, before, bulk_of, is_vector_search, path_has
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    with osmem_server(tmp_path_factory.mktemp("osmem")) as url:
-        yield url
-
-
 @pytest.fixture
-def server(url, monkeypatch):
-    monkeypatch.setenv("INGEST_INDEX_PREFIX", f"t{uuid.uuid4().hex[:12]}")
+def server(url, prefix):
+    """A server whose proxy may be left with recorders that have met fewer requests than they could."""
     with FaultProxy(url) as proxy:
         yield OpenSearchServer(url, proxy)
 
