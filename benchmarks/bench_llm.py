@@ -13,8 +13,9 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 from ingest_assets.engine.entry_finding import Chunked
 from ingest_assets.engine.paid_entries import PaidEntries
@@ -54,7 +55,7 @@ def main() -> None:
 def _compare(
     server: ModelServer,
     name: str,
-    bare: Callable[[list[str], int], Awaitable[float]],
+    bare: Callable[[list[str], int], Coroutine[Any, Any, float]],
     concurrency: int,
     seconds: float,
     n_calls: int,

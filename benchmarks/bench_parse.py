@@ -65,7 +65,11 @@ def _small_texts(repeat: int) -> None:
         return sum(isinstance(parse(name, content, limits, chunking), ParsedDocument) for _, name, content in items)
 
     with _pool(1) as pool:
-        ways = {"here": here, "in a child": lambda: sum(1 for _ in pool.parse_many(items))}
+
+        def in_a_child() -> int:
+            return sum(1 for _ in pool.parse_many(items))
+
+        ways = {"here": here, "in a child": in_a_child}
         for way in ways.values():
             way()
         seconds = _timed(ways, repeat)

@@ -19,7 +19,8 @@ from ingest_assets.cli.output import Exit
 from ingest_assets.components import Components
 from ingest_assets.requests.request import Request, Watcher
 from ingest_assets.runs.list_runs import ListRuns  # noqa: F401 - Dagster is loaded before the clock starts
-from ingest_assets.settings import ChunkingSettings, Settings, SourceSettings
+from ingest_assets.settings import Settings
+from ingest_assets.settings_sections import ChunkingSettings, SourceSettings
 from resources.artifact_store.artifact import Chunk, Entry
 from resources.document_source.document_ids import document_id, source_uri
 from resources.document_state.take_up import Mode
@@ -82,8 +83,10 @@ def _copy(built: Path, store: Path) -> None:
     import duckdb
 
     store.unlink(missing_ok=True)
-    little = {"memory_limit": "64MB"}
-    with duckdb.connect(str(built), read_only=True, config=little) as ours, sqlite3.connect(store) as theirs:
+    with (
+        duckdb.connect(str(built), read_only=True, config={"memory_limit": "64MB"}) as ours,
+        sqlite3.connect(store) as theirs,
+    ):
         theirs.execute("CREATE TABLE chunks(id TEXT PRIMARY KEY, doc TEXT, ord INTEGER, text TEXT, embedding BLOB)")
         rows = ours.execute("SELECT chunk_id, document_id, ordinal, text FROM chunks")
         while some := rows.fetchmany(1000):

@@ -18,10 +18,11 @@ OPTIONS = ("-inMemory", "-disableTelemetry")
 
 def java() -> str:
     """The program; skips the test where it, or the compiler that its launcher needs, is missing."""
-    for program in ("java", "javac"):
-        if shutil.which(program) is None:
+    found = {program: shutil.which(program) for program in ("java", "javac")}
+    for program, path in found.items():
+        if path is None:
             pytest.skip(f"{program} is missing: DynamoDB Local needs a Java development kit, 17 or newer")
-    return shutil.which("java")
+    return str(found["java"])
 
 
 @contextmanager

@@ -53,7 +53,7 @@ class ModelServer:
     @property
     def most_in_flight(self) -> int:
         """How many calls were in flight at most."""
-        return self._get("/report")["most_in_flight"]
+        return int(self._get("/report")["most_in_flight"])
 
     def environment(self) -> dict[str, str]:
         """What makes the real client libraries come here."""

@@ -37,7 +37,6 @@ class SerialMotoServer:
         self._app = _Dispatcher(create_backend_app)
         self._one_at_a_time = threading.Lock()
         self._server = make_server("127.0.0.1", 0, self._serve, threaded=True, request_handler=_Handler)
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="moto", daemon=True)
 
     @property

@@ -229,9 +229,9 @@ def _write_openai(step: Step, text: str, n_input: int, n_output: int, key: str) 
     if step.kind == NO_PROTOCOL:
         return Reply(200, {"hello": "world"})
     if step.kind in _OPENAI_ERRORS:
-        status, code, message = _OPENAI_ERRORS[step.kind]
+        status, code, sentence = _OPENAI_ERRORS[step.kind]
         headers = {} if step.retry_after is None else {"Retry-After": f"{step.retry_after:g}"}
-        error = {"message": message.format(key=key), "type": "invalid_request_error", "code": code, "param": None}
+        error = {"message": sentence.format(key=key), "type": "invalid_request_error", "code": code, "param": None}
         return Reply(status, {"error": error}, headers)
     reason = {TRUNCATED: "length", FILTERED: "content_filter"}.get(step.kind, "stop")
     message = {"role": "assistant", "content": text}

@@ -24,7 +24,7 @@ def put_of(client, bucket: str, **arguments) -> int:
         answer = client.put_object(Bucket=bucket, Key="a", Body=b"1", **arguments)
     except ClientError as error:
         answer = error.response
-    return answer["ResponseMetadata"]["HTTPStatusCode"]
+    return int(answer["ResponseMetadata"]["HTTPStatusCode"])
 
 
 def body_of(url: str, bucket: str) -> bytes | None:

@@ -15,7 +15,7 @@ def code_of(call, **arguments) -> str:
     try:
         call(**arguments)
     except ClientError as error:
-        return error.response["Error"]["Code"]
+        return str(error.response["Error"]["Code"])
     return ""
 
 
