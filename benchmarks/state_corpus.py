@@ -17,11 +17,7 @@ _KINDS = ("complete",) * 8 + ("pending", "failed")
 def document(number: int) -> DocStatus:
     """The document of a number, in the state its number gives it."""
     kind = _KINDS[number * 7 % 10]
-    name = f"reports-2026-{number:07d}-quarterly-overview.md-{number * 11400714819323198485 % 2**64:016x}"
-    uri = f"corpus:reports/2026/{number:07d}-quarterly-overview.md"
-    version = f"18234-{1767225600000000000 + number}-{number + 77}"
-    found_at = NOW + timedelta(microseconds=number)
-    doc = transitions.discovered(name, "default", "corpus", uri, version, 18_234, ("default",), found_at)
+    doc = discovered(number)
     if kind == "pending":
         return doc
     doc = transitions.claimed(doc, "w", f"{number // 1000:032x}", NOW, extract=True)
@@ -29,6 +25,15 @@ def document(number: int) -> DocStatus:
         reason = Reason.SOURCE_UNAVAILABLE if number % 4 else Reason.MALFORMED
         return transitions.extraction_failed(doc, reason, "No answer within 30 seconds.", NOW, POLICY)
     return completed(doc)
+
+
+def discovered(number: int) -> DocStatus:
+    """The document of a number, as a listing has it for the first time."""
+    name = f"reports-2026-{number:07d}-quarterly-overview.md-{number * 11400714819323198485 % 2**64:016x}"
+    uri = f"corpus:reports/2026/{number:07d}-quarterly-overview.md"
+    version = f"18234-{1767225600000000000 + number}-{number + 77}"
+    found_at = NOW + timedelta(microseconds=number)
+    return transitions.discovered(name, "default", "corpus", uri, version, 18_234, ("default",), found_at)
 
 
 def completed(doc: DocStatus) -> DocStatus:
