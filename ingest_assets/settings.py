@@ -39,6 +39,7 @@ from resources.document_source.document_source import DocumentSource
 from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.spend_book import Ceilings
 from resources.extractor.llm.options import LlmOptions, Price
+from resources.local_path import local_path
 
 CONFIG_FILE = "ingest.toml"
 
@@ -111,7 +112,7 @@ class Settings(Section):
     @cached_property
     def data_path(self) -> Path:
         """The one data folder, absolute."""
-        return (self.base / self.data_dir).absolute()
+        return local_path(self.base, self.data_dir)
 
     @cached_property
     def state_uri(self) -> str:
@@ -221,14 +222,26 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _explained(error: ValidationError) -> str:
-    """The first fault in words: where it is and, for an unknown key, what is known there."""
-    fault = error.errors()[0]
+    """One fault in words. An unknown key goes before others: what is missing is often just misspelt."""
+    faults = error.errors()
+    fault = next((fault for fault in faults if fault["type"] == "extra_forbidden"), faults[0])
     where = ".".join(str(part) for part in fault["loc"]) or "the file"
     if fault["type"] == "extra_forbidden":
         known = _known_keys(fault["loc"][:-1])
         return f"unknown key '{where}'. Known: {', '.join(known)}."
-    message = fault["msg"].removeprefix("Value error, ")
+    if fault["type"] == "tuple_type" and where in _TABLES_OF_MANY:
+        return f"{where}: there can be several, so each is a table with two brackets: [[{where}]]."
+    message = _IN_TOML.get(fault["type"], fault["msg"].removeprefix("Value error, ").rstrip("."))
     return f"{where}: {message}."
+
+
+_TABLES_OF_MANY = ("sources", "stores", "api.tokens")
+_IN_TOML = {  # what pydantic calls by Python's names
+    "tuple_type": "this is a list, in brackets",
+    "model_type": "this is a table, with keys",
+    "dict_type": "this is a table, with keys",
+    "missing": "this key is missing",
+}
 
 
 def _known_keys(place: tuple[int | str, ...]) -> list[str]:

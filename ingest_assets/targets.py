@@ -8,6 +8,7 @@ from ingest_assets.settings import Settings
 from resources.document_state.store_registry import DeclaredStore, StoreRecord
 from resources.embedder.embedder import Embedder
 from resources.embedder.open_embedder import open_embedder, stamp_of
+from resources.local_path import local_path
 from resources.store.open_store import open_store, shown_config
 from resources.store.store import Store
 
@@ -74,7 +75,7 @@ def _open(settings: Settings, kind: str, slug: str, embedder: str, config: Mappi
     options = dict(config)
     if kind == "duckdb":
         options["path"] = (
-            str(settings.base / options["path"])
+            str(local_path(settings.base, options["path"]))
             if "path" in options
             else str(settings.data_path / "stores" / f"{slug}.duckdb")
         )

@@ -2,7 +2,7 @@
 
 | URI | source |
 |---|---|
-| `path`, `file:///path` | a folder; a relative path counts from the configuration's folder |
+| `path`, `file:///path` | a folder; a relative path counts from the configuration's folder, `~/` from the user's |
 | `s3://bucket/prefix?endpoint_url=…&region=…&anonymous=true` | the objects of a bucket |
 
 Credentials come by boto3's own ways, never in a URI.
@@ -16,6 +16,7 @@ from resources.aws.location import COMMON_OPTIONS, parse_location
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.local_source import LocalSource
 from resources.document_source.s3_source import S3Source
+from resources.local_path import local_path
 
 _S3_OPTIONS = (*COMMON_OPTIONS, "anonymous")
 
@@ -35,7 +36,7 @@ def open_source(name: str, uri: str, base: Path, org_id: str, exclude: Sequence[
     """
     scheme, found, _ = uri.partition("://")
     if not found:
-        return LocalSource(name, (base / uri).absolute(), org_id, exclude)
+        return LocalSource(name, local_path(base, uri), org_id, exclude)
     if scheme == "file":
         return LocalSource(name, Path(unquote(urlsplit(uri).path)), org_id, exclude)
     if scheme == "s3":

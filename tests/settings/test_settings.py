@@ -19,6 +19,7 @@ from ingest_assets.settings import (
     StoreSettings,
     load_settings,
 )
+from ingest_assets.targets import open_targets
 from resources.records.sqlite_backend import SqliteBackend
 from resources.records.uri import open_backend
 
@@ -112,6 +113,21 @@ class TestPaths:
         )
         assert settings.data_path == Path("/var/data")
         assert [source.root for source in settings.open_sources().values()] == [Path("/docs"), Path("/my docs")]
+
+    def test_home(self, folder, monkeypatch):
+        """`~/` is the home folder wherever a path is written, so no folder called `~` comes to be; other names stay."""
+        monkeypatch.setenv("HOME", str(folder / "home"))
+        settings = load(
+            folder,
+            'data_dir = "~/data"\n[[sources]]\nname = "a"\nuri = "~/papers"\n[[sources]]\nname = "b"\nuri = "~papers"\n'
+            '[[stores]]\nslug = "a"\nconfig = { path = "~/a.duckdb" }\n',
+        )
+        assert settings.data_path == folder / "home" / "data"
+        assert [source.root for source in settings.open_sources().values()] == [
+            folder / "home" / "papers",
+            folder / "~papers",
+        ]
+        assert open_targets(settings, {})["a"].store._file.path == folder / "home" / "a.duckdb"
 
     @pytest.mark.parametrize("name", ["C#", "a b", "100%", "what?", "%41", "ü"])
     def test_folder_of_any_name(self, tmp_path, monkeypatch, name):
@@ -209,9 +225,39 @@ class TestMistakes:
         """A value of the wrong type or range is named with its place."""
         assert f" {place}: " in fault(folder, text)
 
+    def test_misspelt_key(self, folder):
+        """Of a misspelt key the spelling is told, not just that the right one is missing."""
+        said = fault(folder, '[[sources]]\nname = "a"\nurl = "papers"\n')
+        assert "unknown key 'sources.0.url'. Known: exclude, members, name, org_id, uri." in said
+
+    @pytest.mark.parametrize("section", ["sources", "stores", "api.tokens"])
+    def test_single_brackets(self, folder, section):
+        """A table of which there can be several, written as if there was one, is told the brackets."""
+        assert f"{section}: there can be several, so each is a table with two brackets: [[{section}]]." in fault(
+            folder, f"[{section}]\nname = 'a'\n"
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            (
+                "[[sources]]\nname = 'a'\nuri = 'x'\nexclude = '*.tmp'\n",
+                "sources.0.exclude: this is a list, in brackets.",
+            ),
+            ("[api]\ntokens = ['abc']\n", "api.tokens.0: this is a table, with keys."),
+            ("chunking = 3\n", "chunking: this is a table, with keys."),
+            ("[[stores]]\nslug = 'a'\nconfig = 3\n", "stores.0.config: this is a table, with keys."),
+            ("[[stores]]\nkind = 'duckdb'\n", "stores.0.slug: this key is missing."),
+        ],
+    )
+    def test_shapes(self, folder, text, said):
+        """What has the wrong shape is told in TOML's words, not in Python's."""
+        assert fault(folder, text).endswith(said)
+
     def test_overlap_must_fit(self, folder):
         """Values that exclude each other are told as such."""
-        assert "0 <= overlap < size, not 800 and 900" in fault(folder, "[chunking]\nsize = 800\noverlap = 900\n")
+        said = fault(folder, "[chunking]\nsize = 800\noverlap = 900\n")
+        assert said.endswith("0 <= overlap < size, not 800 and 900.")
 
     @pytest.mark.parametrize(
         ("text", "kind"),
