@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 
 import msgspec
 
-from ingest_assets.upkeep.verify.comparing import compare
+from ingest_assets.upkeep.verify.comparing import compare, held_of, needs_artifact, says_it_is_held
 from ingest_assets.upkeep.verify.difference import Difference, Differences, What
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
@@ -16,7 +16,7 @@ from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.stored_record import StoredRecord
 from resources.store.store import HeldContent, Store
 
-_PAGE = 200
+PAGE = 200  # documents that are read together
 _IDS_A_PAGE = 10_000
 
 
@@ -52,7 +52,7 @@ class Examiner:
         async for stored in self._state.iter_examined():
             page.append(stored.document_id)
             result.n_unchecked += not stored.is_checked
-            if len(page) == _PAGE:
+            if len(page) == PAGE:
                 await self._add_page(result, page)
                 advance(len(page))
                 page = []
@@ -68,8 +68,8 @@ class Examiner:
         """Every difference of these documents, also of ones without a record."""
         result = Differences()
         ids = list(dict.fromkeys(document_ids))
-        for start in range(0, len(ids), _PAGE):
-            await self._add_page(result, ids[start : start + _PAGE])
+        for start in range(0, len(ids), PAGE):
+            await self._add_page(result, ids[start : start + PAGE])
         return result
 
     async def read(self, document_ids: Sequence[str]) -> Examined:
@@ -81,6 +81,22 @@ class Examiner:
             slug: await asyncio.to_thread(store.held_contents, document_ids) for slug, store in self._stores.items()
         }
         return Examined(records, artifacts, contents)
+
+    async def owed(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
+        """By store, which of these documents it owes: due there, not said to be held, and not rightly held."""
+        owed: dict[str, list[str]] = {}
+        for start in range(0, len(document_ids), PAGE):
+            page = await self.read(document_ids[start : start + PAGE])
+            for key, stored in page.records.items():
+                doc, artifact = stored.doc, page.artifact_of(key)
+                if doc is None or artifact is None or not needs_artifact(doc):
+                    continue
+                for slug, content in page.contents_of(key).items():
+                    link = doc.links.get(slug)
+                    is_owed = slug in doc.due_in and (link is None or not says_it_is_held(link))
+                    if is_owed and not held_of(doc, artifact, content).is_right:
+                        owed.setdefault(slug, []).append(key)
+        return owed
 
     async def _add_page(self, result: Differences, document_ids: Sequence[str]) -> None:
         if not document_ids:

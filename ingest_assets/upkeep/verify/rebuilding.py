@@ -8,6 +8,7 @@ import asyncio
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 import msgspec
@@ -41,26 +42,12 @@ class Found(msgspec.Struct, frozen=True):
     errors: list[str]
 
 
-def find_in_sources(sources: Collection[DocumentSource], document_ids: Collection[str]) -> Found:
-    """Look for documents in the listings of all sources."""
-    wanted = set(document_ids)
-    found = Found({}, [])
-    for source in sources:
-        try:
-            for listed in source.list_objects():
-                key = document_id(source.org_id, listed.source_uri)
-                if key in wanted:
-                    found.objects[key] = (source, listed)
-        except SourceError as error:
-            found.errors.append(str(error))
-    return found
-
-
 class Rebuilder:
-    """Makes records again."""
+    """Finds documents in their sources, and makes their records again."""
 
     def __init__(
         self,
+        sources: Mapping[str, DocumentSource],
         artifacts: ArtifactStore,
         link_parts: Mapping[str, Mapping[str, str]],
         max_bytes: int,
@@ -70,15 +57,26 @@ class Rebuilder:
         """Take what is needed.
 
         Args:
+            sources: the configured sources, by name.
             artifacts: where to look for what was extracted.
             link_parts: the configured stores, with the configuration's share of a link's fingerprint.
             max_bytes: how large a document may be.
             may_extract: a document without an artifact becomes due, so the next run extracts it, which may cost.
         """
+        self._sources = sources
         self._artifacts = artifacts
         self._link_parts = link_parts
         self._max_bytes = max_bytes
         self._may_extract = may_extract
+
+    @property
+    def source_names(self) -> AbstractSet[str]:
+        """The names of the configured sources."""
+        return self._sources.keys()
+
+    async def find_in_sources(self, document_ids: Collection[str]) -> Found:
+        """Look for documents in the listings of all sources."""
+        return await asyncio.to_thread(_find, self._sources.values(), document_ids)
 
     async def records(
         self, objects: Mapping[str, tuple[DocumentSource, SourceObject]], contents: Contents, now: datetime
@@ -140,6 +138,20 @@ class Rebuilder:
             holding=right,
             token=token,
         )
+
+
+def _find(sources: Collection[DocumentSource], document_ids: Collection[str]) -> Found:
+    wanted = set(document_ids)
+    found = Found({}, [])
+    for source in sources:
+        try:
+            for listed in source.list_objects():
+                key = document_id(source.org_id, listed.source_uri)
+                if key in wanted:
+                    found.objects[key] = (source, listed)
+        except SourceError as error:
+            found.errors.append(str(error))
+    return found
 
 
 class _NoArtifactError(Exception):

@@ -14,8 +14,11 @@ from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.targets import Target
 from ingest_assets.upkeep.verify.difference import DAGSTER, Difference, Differences, What
 from ingest_assets.upkeep.verify.examining import ids_of
+from ingest_assets.upkeep.verify.lost_record_repair import LostRecordRepair
+from ingest_assets.upkeep.verify.mended import Mended
 from ingest_assets.upkeep.verify.rebuilding import Rebuilder
-from ingest_assets.upkeep.verify.record_repair import Mended, RecordRepair
+from ingest_assets.upkeep.verify.record_repair import RecordRepair
+from ingest_assets.upkeep.verify.taking_out import TakingOut
 from ingest_assets.upkeep.verify.verification import Verification
 from resources.clock import utc_now
 from resources.document_state.take_up import Mode
@@ -109,19 +112,16 @@ class Repair:
         limit, lease = components.settings.limits.file_bytes, components.settings.lease
         # A worker while artifacts are kept that no record refers to yet: nobody takes them for garbage.
         worker = await Worker.register(components.backend, f"repair-{uuid.uuid4()}", utc_now(), lease)
-        repair = RecordRepair(
-            components.state,
-            self._verification.examiner,
-            Rebuilder(components.artifacts, self._link_parts, limit, may_extract=may_extract),
-            await components.sources(),
-            self._stores,
-            self._link_parts,
-            worker,
-        )
+        sources = await components.sources()
+        rebuilder = Rebuilder(sources, components.artifacts, self._link_parts, limit, may_extract=may_extract)
+        state, examiner = components.state, self._verification.examiner
+        taking_out = TakingOut(state, self._stores)
+        now, mended = utc_now(), Mended()
         with Heartbeat(worker, lease / 3):
-            mended = await repair.mend(found, utc_now())
+            await LostRecordRepair(state, examiner, rebuilder, taking_out, worker).mend(found, now, mended)
+            await RecordRepair(state, examiner, taking_out, self._link_parts).mend(found, now, mended)
         await worker.end()
-        return mended, await repair.owed(mended.document_ids)
+        return mended, await examiner.owed(mended.document_ids)
 
     def _mend_partitions(self, instance: "dg.DagsterInstance", document_ids: Sequence[str]) -> None:
         from ingest_assets.partitions import DagsterPartitions
