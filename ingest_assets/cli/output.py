@@ -28,10 +28,21 @@ class Exit(IntEnum):
 _WIDTH_IN_A_FILE = 10_000  # nothing is wrapped where a program reads
 
 
+def _fill_standard_descriptors() -> None:
+    """Open what whoever started us had closed: the next file would get its number, and be printed into."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+
+
 def _console_on(descriptor: int) -> Console:
     width = None if os.isatty(descriptor) else _WIDTH_IN_A_FILE
     return Console(file=os.fdopen(os.dup(descriptor), "w", encoding="utf-8"), highlight=False, width=width)
 
+
+_fill_standard_descriptors()
 
 # Dagster redirects the process's own stdout and stderr into a run's log while it executes: people are spoken to
 # through copies made before.

@@ -85,13 +85,23 @@ class SqliteBackend(RecordBackend):
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise BackendUnavailableError(self.uri, f"{error}. Another process may hold it; try again.") from error
+            raise BackendUnavailableError(self.uri, f"{error}. {_remedy(error)}") from error
         except sqlite3.DatabaseError as error:
             raise BackendCorruptError(self.uri, f"{error}. Restore the file from a backup.") from error
         except NewerFormatError as error:
             raise BackendCorruptError(self.uri, str(error)) from error
         except OSError as error:
             raise BackendError(self.uri, f"cannot open it: {error.strerror}.") from error
+
+
+def _remedy(error: sqlite3.OperationalError) -> str:
+    """What to do about a file that cannot be used now."""
+    primary = error.sqlite_errorcode & 0xFF
+    if primary in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return "Another process may hold it; try again."
+    if primary == sqlite3.SQLITE_FULL:
+        return "Make room and run it again: nothing was lost."
+    return "Check its folder, permissions and disk; then try again."
 
 
 def _label_ids(connection: sqlite3.Connection, labels: set[str]) -> dict[str, int]:

@@ -178,7 +178,7 @@ class TestErrors:
         backend._file.connection.execute("PRAGMA busy_timeout=50")
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(BackendUnavailableError, match="locked"):
+        with pytest.raises(BackendUnavailableError, match=r"locked\. Another process"):
             await backend.compare_and_set(KIND, [Write("b", b"", None)])
         assert (await backend.read(KIND, "a")).value == b"1"
         other.execute("ROLLBACK")
@@ -190,7 +190,7 @@ class TestErrors:
         await put(backend, "a")
         [(pages,)] = backend._file.connection.execute("PRAGMA page_count").fetchall()
         backend._file.connection.execute(f"PRAGMA max_page_count={pages + 3}")
-        with pytest.raises(BackendUnavailableError, match="full"):
+        with pytest.raises(BackendUnavailableError, match=r"full\. Make room"):
             await backend.compare_and_set(KIND, [Write(f"k{i}", b"x" * 50_000, None) for i in range(10)])
         backend._file.connection.execute("PRAGMA max_page_count=1000000")
         assert [record.key for record in await listed(backend)] == ["a"]

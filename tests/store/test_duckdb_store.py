@@ -1,7 +1,9 @@
 """The DuckDB store: the contract, and what is its own: its file, its lock, its crashes."""
 
+import contextlib
 import multiprocessing
 import random
+import resource
 import stat
 import time
 
@@ -138,6 +140,35 @@ class TestFile:
         path.with_name("test.duckdb.new").write_bytes(b"half a file")
         store.write([build("a", ["one"])])
         assert texts_of(store, "a") == ["one"]
+
+    @pytest.mark.parametrize("room", [1, 12_288, 50_000, 280_000])
+    def test_full_disk_while_the_file_is_made(self, store, path, room):
+        """However much room there was, the store only is unavailable, and takes documents once there is enough."""
+        with _room_for(room), pytest.raises(StoreUnavailableError):
+            store.write([build("a", ["one"])])
+        store.write([build("b", ["two"])])
+        assert texts_of(store, "b") == ["two"]
+
+    def test_log_of_a_lost_database_is_not_played(self, store, path):
+        """A log whose database is gone is another's: the new store holds what was written into it."""
+        store.write([build("a", ["one"])])
+        with _room_for(path.stat().st_size), pytest.raises(StoreUnavailableError):
+            store.write([build("c", [f"{i} " * 9_000 for i in range(40)])])
+        path.unlink()
+        assert path.with_name("test.duckdb.wal").exists()
+        store.write([build("b", ["two"])])
+        assert [texts_of(store, key) for key in "ab"] == [[], ["two"]]
+
+
+@contextlib.contextmanager
+def _room_for(n_bytes):
+    """Files take so many bytes and no more, as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 class TestErrors:

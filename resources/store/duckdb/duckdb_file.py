@@ -13,6 +13,7 @@ from resources.store.store import StoreCorruptError, StoreUnavailableError
 
 # DuckDB's phrases for a file that is broken rather than out of reach; both come as the same IOException.
 _BROKEN_FILE_PHRASES = ("not a valid DuckDB database file", "Could not read enough bytes")
+_FULL_DISK_PHRASE = "Could not write file"  # in a commit that cannot write it is within a fatal error
 _TRANSIENT = (duckdb.IOException, duckdb.OutOfMemoryException, duckdb.ConnectionException, duckdb.InterruptException)
 
 
@@ -84,8 +85,12 @@ class DuckDBFile:
         """Make the file under another name and move it in place whole, so that a crash never leaves half of one."""
         new = self.path.with_name(f"{self.path.name}.new")
         _unlink_database(new)
+        _unlink_database(self.path)  # a log whose database is gone would be played into this one
         with self._connected(new) as session:
             self._create_tables(session)
+        # On a full disk a commit stands in the log alone, and closing says nothing of it: what is moved would be empty.
+        if _log_of(new).exists():
+            raise StoreUnavailableError(self.store, f"{self.path} cannot be made: its disk may be full.")
         new.chmod(0o600)
         new.replace(self.path)
 
@@ -133,7 +138,8 @@ class DuckDBFile:
 
     def _domain_error(self, error: duckdb.Error) -> StoreUnavailableError | StoreCorruptError:
         is_broken = any(phrase in str(error) for phrase in _BROKEN_FILE_PHRASES)
-        if isinstance(error, _TRANSIENT) and not is_broken:
+        is_transient = isinstance(error, _TRANSIENT) or _FULL_DISK_PHRASE in str(error)
+        if is_transient and not is_broken:
             return StoreUnavailableError(self.store, f"DuckDB could not use {self.path}: {error}")
         return StoreCorruptError(
             self.store,
@@ -142,6 +148,10 @@ class DuckDBFile:
         )
 
 
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.wal")
+
+
 def _unlink_database(path: Path) -> None:
-    for file in (path, path.with_name(f"{path.name}.wal")):
+    for file in (path, _log_of(path)):
         file.unlink(missing_ok=True)
