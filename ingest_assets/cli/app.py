@@ -20,6 +20,7 @@ from ingest_assets.cli import (
     stores,
     work,
 )
+from ingest_assets.cli import jobs as listing
 from ingest_assets.cli import verify as verifying
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.opened import with_components, with_open_components
@@ -235,7 +236,7 @@ def jobs(
 
     async def show(parts: Components) -> int:
         if not follow:
-            return await inspect.jobs(parts, job_id, as_json)
+            return await listing.jobs(parts, job_id, as_json)
         if job_id is None:
             raise AskedWronglyError("--follow needs the id of a job. `ingest jobs` lists them.")
         return await following.follow(parts, job_id, as_json)

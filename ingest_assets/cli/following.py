@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ingest_assets.cli import inspect
+from ingest_assets.cli.jobs import jobs
 from ingest_assets.cli.output import Exit, complain, errors
 from ingest_assets.components import Components
 from resources.clock import utc_now
@@ -32,7 +32,7 @@ async def follow(components: Components, job_id: str, as_json: bool) -> int:
             await asyncio.sleep(_POLL_SECONDS)
             await components.jobs.settle_orphans(utc_now())
         show(job)
-    await inspect.jobs(components, job_id, as_json)
+    await jobs(components, job_id, as_json)
     return EXIT_OF[job.status]
 
 

@@ -1,4 +1,4 @@
-"""The commands that look: status, show, jobs, search."""
+"""The commands that look: status, show, search."""
 
 import os
 from collections import Counter
@@ -15,11 +15,10 @@ from ingest_assets.requests.searching import nearest
 from ingest_assets.settings import Settings
 from ingest_assets.settings_sections import StoreSettings
 from ingest_assets.upkeep.renewal import n_not_found
+from ingest_assets.upkeep.staleness import WHY_GONE
 from resources.artifact_store.artifact import Place
-from resources.clock import utc_now
 from resources.document_source.document_ids import document_id, shown_key, source_uri, uri_as_named
 from resources.document_source.document_source import DocumentSource
-from resources.document_state.ingest_jobs import IngestJob
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import (
     GONE,
@@ -35,7 +34,6 @@ from resources.document_state.reasons import Reason
 from resources.store.store import Hit
 
 _EXCERPT = 300
-_RECENT = 20
 
 
 class UnknownDocumentError(ValueError):
@@ -174,9 +172,7 @@ async def show(components: Components, named: str, as_json: bool) -> int:
         ("document", doc.document_id),
         ("title", doc.title),
         ("source", f"{doc.source}: {shown_key(doc.source_uri)}"),
-        ("lifecycle", f"{doc.lifecycle} ({doc.presence})"),
-        ("extraction", _phase(doc.extraction)),
-        ("build", _phase(doc.build)),
+        *_standing(doc),
         ("chunks, entries, characters", f"{doc.n_chunks:,}, {doc.n_entries:,}, {doc.n_chars:,}"),
         ("type, bytes", f"{doc.media_type or '?'}, {doc.size:,}"),
         ("read by", doc.parser),
@@ -210,63 +206,6 @@ def _record_fields(doc: DocStatus) -> dict[str, Any]:
     for slug, link in fields.get("links", {}).items():
         link["id"] = link_id(doc.document_id, slug)
     return {**fields, "lifecycle": doc.lifecycle, "parent": doc.parent or None}
-
-
-async def jobs(components: Components, job_id: str | None, as_json: bool) -> int:
-    """See `ingest jobs`."""
-    await components.jobs.settle_orphans(utc_now())
-    if job_id is not None:
-        job = await components.jobs.get(job_id)
-        results = await components.jobs.results(job_id)
-        if as_json:
-            print_json({**job_fields(job), "results": results})
-            return Exit.DONE
-        print_table(["what", "value"], job_fields(job).items())
-        rows = [(r.filename, r.status, r.reason or "", r.error, r.n_chunks) for r in results]
-        print_table(["document", "outcome", "reason", "error", "#chunks"], rows)
-        return Exit.DONE
-    recent = await components.jobs.recent(_RECENT)
-    if as_json:
-        print_json([job_fields(job) for job in recent])
-    elif not recent:
-        say("There is no job yet. `ingest run` makes one when there is something to do.")
-    else:
-        listed = [
-            (j.job_id, j.status, j.errand or j.mode, j.n_requested, j.n_succeeded, j.n_failed, j.n_skipped, j.n_pending,
-             j.created_at.isoformat(timespec="seconds"))
-            for j in recent
-        ]  # fmt: skip
-        print_table(
-            ["job", "status", "mode", "#requested", "#succeeded", "#failed", "#skipped", "#pending", "created"], listed
-        )
-    return Exit.DONE
-
-
-def job_fields(job: IngestJob) -> dict[str, Any]:
-    """A job as programs see it."""
-    return {
-        "job_id": job.job_id,
-        "scope_id": job.scope_id,
-        "user_id": job.user_id,
-        "mode": job.mode.value,
-        "status": job.status.value,
-        "errand": job.errand.value,
-        "listed": msgspec.to_builtins(job.listed) if job.listed else None,
-        "stage": job.stage.value if job.stage else None,
-        "n_requested": job.n_requested,
-        "n_succeeded": job.n_succeeded,
-        "n_failed": job.n_failed,
-        "n_skipped": job.n_skipped,
-        "n_pending": job.n_pending,
-        "n_unchanged": job.n_unchanged,
-        "n_busy": job.n_busy,
-        "estimated_cost": job.estimated_micro_usd / 1_000_000,
-        "run_ids": list(job.run_ids),
-        "created_at": job.created_at.isoformat(),
-        "started_at": job.started_at.isoformat() if job.started_at else None,
-        "completed_at": job.completed_at.isoformat() if job.completed_at else None,
-        "error_message": job.error_message,
-    }
 
 
 async def search(
@@ -323,6 +262,17 @@ def place_of(place: Place) -> str:
     if place.row is not None:
         parts.append(f"row {place.row}")
     return "".join(f", {part}" for part in parts)
+
+
+def _standing(doc: DocStatus) -> list[tuple[str, str]]:
+    """How a document stands; the phases of one that is gone owe nothing, whatever their status is called."""
+    if doc.presence in GONE:
+        return [("lifecycle", f"{doc.lifecycle}: {WHY_GONE[doc.presence]}")]
+    return [
+        ("lifecycle", f"{doc.lifecycle} ({doc.presence})"),
+        ("extraction", _phase(doc.extraction)),
+        ("build", _phase(doc.build)),
+    ]
 
 
 def _phase(phase: PhaseState) -> str:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from enum import IntEnum
 from typing import Any
 
@@ -57,12 +58,17 @@ def print_json(value: Any) -> None:
     console.file.flush()
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> None:
-    """A table; cells are shown as they are, never read as markup."""
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "", whole: str = "") -> None:
+    """A table; cells are shown as they are, never read as markup. The column `whole` is as wide as its cells need."""
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for column in columns:
         numeric = column.startswith("#")
-        table.add_column(column.lstrip("#"), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(
+            column.lstrip("#"),
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=column == whole,
+        )
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
     console.print(table)
@@ -76,6 +82,11 @@ def say(message: str) -> None:
 def complain(message: str) -> None:
     """A sentence on stderr."""
     errors.print(Text(printable(message)))
+
+
+def shown_time(moment: datetime | None) -> str:
+    """A moment for people, to the second; its column says that it is UTC."""
+    return moment.strftime("%Y-%m-%d %H:%M:%S") if moment else ""
 
 
 def printable(text: str) -> str:

@@ -5,13 +5,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ingest_assets.cli.inspect import find_document, job_fields
+from ingest_assets.cli.inspect import find_document
+from ingest_assets.cli.jobs import job_fields
 from ingest_assets.cli.output import Exit, SentenceWatcher, complain, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
-from ingest_assets.requests.asking import Asked
+from ingest_assets.requests.asking import Asked, AskedWronglyError
 from ingest_assets.requests.carrying_out import CarryingOut
 from ingest_assets.requests.request import Request, RequestOutcome
-from resources.document_state.ingest_jobs import DocumentResult, JobStatus, Outcome
+from ingest_assets.upkeep.staleness import WHY_GONE
+from resources.document_source.document_ids import shown_key
+from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStatus, Outcome
+from resources.document_state.model import GONE
 from resources.document_state.take_up import Mode
 from sensors.discovered import describe
 
@@ -111,7 +115,16 @@ def print_outcome(outcome: RequestOutcome) -> None:
     print_table(["outcome", "reason", "#documents"], rows)
     _print_failures([result for result in outcome.results if result.reason is not None])
     _print_void_corrections([result for result in outcome.results if result.n_void_corrections])
-    say(f"\nJob {job.job_id}: {job.status}. {job.n_succeeded} of {job.n_requested} documents succeeded.")
+    say(f"\nJob {job.job_id}: {_ended(job)}")
+
+
+def _ended(job: IngestJob) -> str:
+    """How a job ended; one that had nothing left to do is not called a success of none."""
+    if job.n_requested:
+        return f"{job.status}. {job.n_succeeded} of {job.n_requested} documents succeeded."
+    if job.n_busy:
+        return "nothing was done, since another process is at these documents."
+    return "there was nothing to do."
 
 
 def _print_failures(failures: Sequence[DocumentResult]) -> None:
@@ -146,15 +159,28 @@ def exit_code(outcome: RequestOutcome) -> int:
 
 
 def retry(components: Components, named: Sequence[str], as_json: bool) -> int:
-    """See `ingest retry`."""
+    """See `ingest retry`.
+
+    Raises:
+        UnknownDocumentError: one is not known.
+        AskedWronglyError: one is gone, so there is nothing to try.
+    """
     with progress(quiet=as_json) as watcher:
-        ids = asyncio.run(ids_of(components, named))
+        ids = asyncio.run(_ids_to_retry(components, named))
         outcome = Request(components, Mode.RESUME, watcher).retry(ids)
     if as_json:
         print_json(outcome_fields(outcome))
     else:
         print_outcome(outcome)
     return exit_code(outcome)
+
+
+async def _ids_to_retry(components: Components, named: Sequence[str]) -> list[str]:
+    docs = [await find_document(components, name) for name in named]
+    for doc in docs:
+        if doc.presence in GONE:
+            raise AskedWronglyError(f"{shown_key(doc.source_uri)}: {WHY_GONE[doc.presence]}. Nothing was tried.")
+    return list(dict.fromkeys(doc.document_id for doc in docs))
 
 
 async def ids_of(components: Components, named: Sequence[str]) -> list[str]:

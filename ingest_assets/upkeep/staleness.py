@@ -66,7 +66,7 @@ class Standing(msgspec.Struct, frozen=True):
         return self.verdict in (Verdict.CURRENT, Verdict.SKIPPED, Verdict.GONE)
 
 
-_WHY_GONE = {
+WHY_GONE = {
     Presence.MISSING: "its source lists it no more; stores keep it until the grace period is over",
     Presence.VANISHED: "its source no longer has it",
     Presence.DELETED: "its source no longer has it",
@@ -80,7 +80,7 @@ def standings(doc: DocStatus, configured: Configured, stores: Collection[str]) -
     if doc.presence is not Presence.PRESENT:
         held = [slug for slug in stores if slug in doc.links]
         return [
-            Standing("", Verdict.GONE, why=f"{_WHY_GONE[doc.presence]} ({doc.presence})"),
+            Standing("", Verdict.GONE, why=WHY_GONE[doc.presence]),
             *(Standing(slug, Verdict.PENDING, why="to be removed", what_to_do="`ingest run`") for slug in held),
         ]
     return [_extraction(doc, configured), *(_store(doc, slug, configured) for slug in stores)]

@@ -42,6 +42,24 @@ def test_only_what_changed_is_worked_on(project: Project) -> None:
     assert "New words." in found["edited.md"]
 
 
+def test_a_document_that_is_gone(project: Project) -> None:
+    """What is gone owes nothing: it is not shown as pending, and trying it again is refused with the reason."""
+    _ingest(project, kept="# Kept\n\nStays.", gone="# Gone\n\nLeaves.")
+    (project.docs / "gone.md").unlink()
+    project.json("run")
+    shown = project.run("show", "docs/gone.md").stdout
+    assert "Gone: its source no longer has it" in shown
+    assert "PENDING" not in shown
+    retried = project.run("retry", "docs/kept.md", "docs/gone.md")
+    assert retried.returncode == 2
+    assert "gone.md: its source no longer has it. Nothing was tried." in retried.stderr
+    assert "there was nothing to do." in project.run("retry", "docs/kept.md").stdout
+    listed = project.run("jobs").stdout.split()
+    assert "1: 1 succeeded" in " ".join(listed)
+    for job in project.json("jobs"):
+        assert job["job_id"] in project.run("jobs", job["job_id"]).stdout
+
+
 def test_a_touched_file_is_not_extracted_again(project: Project) -> None:
     """A new modification time alone is looked at once, found unchanged, and requests nothing."""
     _ingest(project, one="# One\n\nText.")
