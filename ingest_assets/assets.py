@@ -49,41 +49,10 @@ def build_document_assets(
         settings: the configuration.
         on_progress: called with the number of documents done, in the process that does them.
     """
-    public_url = settings.api.public_url
-    built = [
-        dg.AssetSpec(
-            asset_keys.built(store.slug),
-            deps=[asset_keys.EXTRACTED],
-            group_name="stores",
-            kinds={store.kind},
-            owners=["team:ingest"],
-            code_version=_store_code_version(store),
-            description=f"Documents in the store '{store.name}', searchable. {_SCATTERED}",
-            metadata={
-                "store": store.name,
-                "kind": store.kind,
-                "is_default": store.is_default,
-                **page_link(public_url, "/stores"),
-            },
-            skippable=True,
-        )
-        for store in declared_stores(settings)
-    ]
-    extracted = dg.AssetSpec(
-        asset_keys.EXTRACTED,
-        deps=[asset_keys.source(source.name) for source in settings.sources],
-        group_name="documents",
-        kinds={"python"},
-        owners=["team:ingest"],
-        code_version=code_version(Components(settings).extraction_parts),
-        description=f"Chunks and knowledge entries of each document. {_SCATTERED}",
-        metadata=page_link(public_url, "/"),
-        skippable=True,
-    )
 
     @dg.multi_asset(
         name=asset_keys.STEP,
-        specs=[extracted, *built],
+        specs=[_extracted(settings), *_built(settings)],
         partitions_def=documents,
         # Dagster's default is a run for each partition, and each run takes 4 s to start.
         backfill_policy=dg.BackfillPolicy.single_run(),
@@ -109,6 +78,42 @@ def build_document_assets(
         yield from ()  # every document's materialization has been reported already, in batches
 
     return ingest
+
+
+def _extracted(settings: Settings) -> dg.AssetSpec:
+    return dg.AssetSpec(
+        asset_keys.EXTRACTED,
+        deps=[asset_keys.source(source.name) for source in settings.sources],
+        group_name="documents",
+        kinds={"python"},
+        owners=["team:ingest"],
+        code_version=code_version(Components(settings).extraction_parts),
+        description=f"Chunks and knowledge entries of each document. {_SCATTERED}",
+        metadata=page_link(settings.api.public_url, "/"),
+        skippable=True,
+    )
+
+
+def _built(settings: Settings) -> list[dg.AssetSpec]:
+    return [
+        dg.AssetSpec(
+            asset_keys.built(store.slug),
+            deps=[asset_keys.EXTRACTED],
+            group_name="stores",
+            kinds={store.kind},
+            owners=["team:ingest"],
+            code_version=_store_code_version(store),
+            description=f"Documents in the store '{store.name}', searchable. {_SCATTERED}",
+            metadata={
+                "store": store.name,
+                "kind": store.kind,
+                "is_default": store.is_default,
+                **page_link(settings.api.public_url, "/stores"),
+            },
+            skippable=True,
+        )
+        for store in declared_stores(settings)
+    ]
 
 
 def _store_code_version(store: DeclaredStore) -> str | None:

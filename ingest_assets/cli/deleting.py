@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ingest_assets.cli.inspect import find_document
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, progress, say
-from ingest_assets.cli.work import exit_code, ids_of, outcome_fields, print_outcome
+from ingest_assets.cli.work import ids_of, told
 from ingest_assets.components import Components
 from ingest_assets.requests.deleting import Deleting, Deletion, Fate
 from resources.document_source.document_ids import shown_key
@@ -41,11 +41,7 @@ def restore(components: Components, named: Sequence[str], *, as_json: bool) -> i
     with progress(quiet=as_json) as watcher:
         ids = asyncio.run(ids_of(components, named))
         outcome = Deleting(components, Mode.INCREMENTAL, watcher).restore(ids)
-    if as_json:
-        print_json(outcome_fields(outcome))
-    else:
-        print_outcome(outcome)
-    return exit_code(outcome)
+    return told(outcome, as_json=as_json)
 
 
 async def _announce(components: Components, named: Sequence[str]) -> None:

@@ -34,26 +34,19 @@ def run(
     """See `ingest run`."""
     with progress(quiet=as_json) as watcher:
         outcome = Request(components, mode, watcher).run(paths, accept_vanished=accept_vanished, force=force)
-    if as_json:
-        print_json(outcome_fields(outcome))
-    else:
-        print_outcome(outcome)
-    return exit_code(outcome)
+    return told(outcome, as_json=as_json)
 
 
 def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, *, as_json: bool) -> int:
     """See `ingest run --stale`, `--failed`, `--missing`, `--where`."""
     with progress(quiet=as_json) as watcher:
         outcome = Request(components, mode, watcher).ask(paths, asked)
-    if as_json:
-        print_json(outcome_fields(outcome))
-    elif outcome.job is None:
-        say("Nothing to do: no document is asked for by this.")
-        if outcome.selected.n_busy:
-            say(f"{outcome.selected.n_busy} documents are being worked on by another process.")
-    else:
-        print_outcome(outcome)
-    return exit_code(outcome)
+    if outcome.job is not None or as_json:
+        return told(outcome, as_json=as_json)
+    say("Nothing to do: no document is asked for by this.")
+    if outcome.selected.n_busy:
+        say(f"{outcome.selected.n_busy} documents are being worked on by another process.")
+    return _exit_code(outcome)
 
 
 def carry_out(components: Components, job_id: str) -> int:
@@ -62,7 +55,16 @@ def carry_out(components: Components, job_id: str) -> int:
     return Exit.DONE if job.status is JobStatus.SUCCEEDED else Exit.FAILED
 
 
-def outcome_fields(outcome: RequestOutcome) -> dict[str, Any]:
+def told(outcome: RequestOutcome, *, as_json: bool) -> int:
+    """Tell a person, or a program, what a run did; gives the code the command ends with."""
+    if as_json:
+        print_json(_outcome_fields(outcome))
+    else:
+        _print_outcome(outcome)
+    return _exit_code(outcome)
+
+
+def _outcome_fields(outcome: RequestOutcome) -> dict[str, Any]:
     """What a run did, as programs see it."""
     job = outcome.job
     if job is not None:
@@ -88,7 +90,7 @@ def outcome_fields(outcome: RequestOutcome) -> dict[str, Any]:
     }
 
 
-def print_outcome(outcome: RequestOutcome) -> None:
+def _print_outcome(outcome: RequestOutcome) -> None:
     """What a run did, for people."""
     for error in outcome.source_errors:
         complain(error)
@@ -149,7 +151,7 @@ def _print_void_corrections(concerned: Sequence[DocumentResult]) -> None:
         say(f"… and {len(concerned) - _SHOWN} more: --json, or `ingest jobs --json` with the job's id.")
 
 
-def exit_code(outcome: RequestOutcome) -> int:
+def _exit_code(outcome: RequestOutcome) -> int:
     """What a command ends with that did so."""
     if outcome.job is not None and outcome.job.status is JobStatus.BLOCKED:
         return Exit.BLOCKED
@@ -168,11 +170,7 @@ def retry(components: Components, named: Sequence[str], as_json: bool) -> int:
     with progress(quiet=as_json) as watcher:
         ids = asyncio.run(_ids_to_retry(components, named))
         outcome = Request(components, Mode.RESUME, watcher).retry(ids)
-    if as_json:
-        print_json(outcome_fields(outcome))
-    else:
-        print_outcome(outcome)
-    return exit_code(outcome)
+    return told(outcome, as_json=as_json)
 
 
 async def _ids_to_retry(components: Components, named: Sequence[str]) -> list[str]:

@@ -7,9 +7,12 @@ import dagster as dg
 
 from ingest_assets.components import Components
 from ingest_assets.engine.build_stage import BuildStage
+from ingest_assets.engine.entry_finding import EntryFinder
 from ingest_assets.engine.extraction_stage import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
+from ingest_assets.engine.progress import Progress
 from ingest_assets.engine.run_context import RunContext
+from ingest_assets.engine.selection import Selection
 from ingest_assets.event_log.partition_events import forget_cached_statuses
 from ingest_assets.parsing import ParserPool
 from ingest_assets.runs.dagster_reporter import DagsterReporter
@@ -36,10 +39,7 @@ async def ingest_documents(
         on_progress: called with the number of documents done.
     """
     settings = components.settings
-    # What is loaded by now stays: looking through it again and again for garbage cost a fifth of the time of a run.
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+    _keep_what_is_loaded()
     components.extractor.check()
     async with components:
         job_id = await open_job(components, config)
@@ -64,25 +64,8 @@ async def ingest_documents(
                 Heartbeat(worker, settings.lease / 3),
                 ParserPool(settings.parser_workers, settings.parse_limits, settings.parser_chunking) as pool,
             ):
-                extraction = ExtractionStage(
-                    await components.sources(),
-                    pool,
-                    entries,
-                    components.artifacts,
-                    components.extraction_parts,
-                    settings.limits.file_bytes,
-                    stages,
-                )
-                run = RunContext(
-                    worker,
-                    await selection_of(context, config, components),
-                    components.state,
-                    components.artifacts,
-                    components.journal,
-                    extraction,
-                    {slug: BuildStage(target) for slug, target in (await components.targets()).items()},
-                    settings.retry_policy,
-                )
+                selection = await selection_of(context, config, components)
+                run = await _run_context(components, worker, selection, pool, entries, stages)
                 engine = IngestRun(run, reporter, settings.runs.group)
                 chosen = await chosen_documents(context, config, components)
                 if chosen is None:
@@ -95,3 +78,41 @@ async def ingest_documents(
             # The last run of many: whatever its page counted wrong while they wrote, it counts again.
             forget_cached_statuses(context.instance, context.assets_def.keys)
     return reporter
+
+
+async def _run_context(
+    components: Components,
+    worker: Worker,
+    selection: Selection,
+    pool: ParserPool,
+    entries: EntryFinder,
+    progress: Progress,
+) -> RunContext:
+    """What the engine works with."""
+    settings = components.settings
+    extraction = ExtractionStage(
+        await components.sources(),
+        pool,
+        entries,
+        components.artifacts,
+        components.extraction_parts,
+        settings.limits.file_bytes,
+        progress,
+    )
+    return RunContext(
+        worker,
+        selection,
+        components.state,
+        components.artifacts,
+        components.journal,
+        extraction,
+        {slug: BuildStage(target) for slug, target in (await components.targets()).items()},
+        settings.retry_policy,
+    )
+
+
+def _keep_what_is_loaded() -> None:
+    """What is loaded by now stays: looking through it again and again for garbage cost a fifth of a run's time."""
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()

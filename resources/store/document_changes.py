@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from resources.artifact_store.artifact import Chunk, Entry
+from resources.artifact_store.artifact import Chunk, Entry, Place
 from resources.store.store import BuildResult, DocumentBuild, Removal
 
 
@@ -30,6 +30,23 @@ class Placement(NamedTuple):
     row: int | None
     last_row: int | None
 
+    @classmethod
+    def at(cls, org_id: str, source: str, ordinal: int, place: Place) -> Self:
+        """That of a chunk at a place of its document, the `ordinal`th there."""
+        return cls(
+            org_id,
+            source,
+            ordinal,
+            place.start,
+            place.end,
+            place.headings,
+            place.page,
+            place.last_page,
+            place.sheet,
+            place.row,
+            place.last_row,
+        )
+
 
 class PlacedChunk(NamedTuple):
     """A chunk at its position in its document."""
@@ -40,20 +57,7 @@ class PlacedChunk(NamedTuple):
 
     def placement(self) -> Placement:
         """Where it stands."""
-        build, place = self.build, self.chunk.place
-        return Placement(
-            build.org_id,
-            build.source,
-            self.ordinal,
-            place.start,
-            place.end,
-            place.headings,
-            place.page,
-            place.last_page,
-            place.sheet,
-            place.row,
-            place.last_row,
-        )
+        return Placement.at(self.build.org_id, self.build.source, self.ordinal, self.chunk.place)
 
 
 class PlacedEntry(NamedTuple):

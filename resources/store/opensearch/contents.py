@@ -96,19 +96,7 @@ def _document_row(head: Head) -> DocumentRow:
 
 def _chunk(row: Mapping[str, Any], stamp: EmbedderStamp) -> HeldChunk:
     place = msgspec.convert(row["place"], Place)
-    placement = Placement(
-        row["org_id"],
-        row["source"],
-        row["ordinal"],
-        place.start,
-        place.end,
-        place.headings,
-        place.page,
-        place.last_page,
-        place.sheet,
-        place.row,
-        place.last_row,
-    )
+    placement = Placement.at(row["org_id"], row["source"], row["ordinal"], place)
     checksum = row.get("checksum")
     is_sound = None
     if checksum is not None:
