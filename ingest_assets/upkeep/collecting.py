@@ -7,7 +7,7 @@ anybody. The argument stands in docs/decisions/0015-garbage.md. Nothing is judge
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 import msgspec
@@ -17,9 +17,9 @@ from resources.artifact_store.artifact_key import generation_of
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.job_records import IngestJobs
-from resources.document_state.workers import WorkerWatch
+from resources.document_state.workers import WorkerRecord, WorkerWatch
 from resources.records.backend import RecordBackend
-from resources.records.decoding import decoded
+from resources.records.decoding import readable
 from resources.records.record import Stamp, Write
 
 KIND = "gc"
@@ -29,10 +29,17 @@ _BELIEVED = 20
 
 
 class GcRecord(msgspec.Struct, frozen=True):
-    """A collection under way: the generation it began, and by worker what was held when it had begun."""
+    """A collection under way: the generation it began, and what was held when it had begun.
+
+    Attributes:
+        generation: the one it began.
+        held: what each worker held then.
+        unknown: workers of which a damaged record did not say: they have let go when they are gone.
+    """
 
     generation: int
     held: dict[str, tuple[str, ...]]
+    unknown: tuple[str, ...] = ()
 
 
 class Collected(msgspec.Struct):
@@ -42,7 +49,8 @@ class Collected(msgspec.Struct):
         n_artifacts, n_bytes: what was removed.
         n_kept: artifacts that stay.
         n_jobs: old jobs that were removed with their results.
-        n_workers: workers that are still at what they held when it began; no artifact was removed then.
+        n_workers: workers that are still at what they held when it began, or of which a damaged record does not say
+            what they hold; no artifact was removed then.
         refused: no record refers to any artifact, which looks like another state's: none was removed.
         n_damaged: records that cannot be read, and may refer to any artifact: none was removed.
     """
@@ -96,19 +104,30 @@ async def _begun(artifacts: ArtifactStore, backend: RecordBackend) -> tuple[GcRe
     """The collection that is under way, or a new one. Of two that begin at once both go on with the first."""
     while True:
         found = await backend.read(KIND, _KEY)
-        if found is not None:
-            return decoded(backend.uri, KIND, found, GcRecord), found.stamp
+        # One that is damaged is begun anew: a later generation with its fence is as good.
+        if found is not None and (record := readable(backend.uri, KIND, found, GcRecord, "It is begun anew.")):
+            return record, found.stamp
         generation = await asyncio.to_thread(artifacts.begin_generation)
         # Whoever holds a document from now on gives keys of the new generation.
         workers = await WorkerWatch(backend).all()
-        record = GcRecord(generation, {worker.worker_id: worker.claimed for worker in workers if worker.claimed})
-        await backend.compare_and_set(KIND, [Write(_KEY, msgspec.json.encode(record), None)])
+        held = {worker.worker_id: worker.claimed for worker in workers if worker.claimed}
+        unknown = tuple(worker.worker_id for worker in workers if worker.damaged)
+        record = GcRecord(generation, held, unknown)
+        write = Write(_KEY, msgspec.json.encode(record), found.stamp if found else None)
+        await backend.compare_and_set(KIND, [write])
 
 
 async def _n_waiting(record: GcRecord, backend: RecordBackend) -> int:
     """How many workers have not let go yet of all that they held when the generation had begun."""
-    now = {worker.worker_id: worker.claimed for worker in await WorkerWatch(backend).all()}
-    return sum(not set(held).isdisjoint(now.get(worker_id, ())) for worker_id, held in record.held.items())
+    now = {worker.worker_id: worker for worker in await WorkerWatch(backend).all()}
+    holding = [
+        worker_id for worker_id, held in record.held.items() if worker_id in now and _may_hold(now[worker_id], held)
+    ]
+    return len(holding) + sum(worker_id in now for worker_id in record.unknown)
+
+
+def _may_hold(worker: WorkerRecord, held: Collection[str]) -> bool:
+    return worker.damaged or not set(held).isdisjoint(worker.claimed)
 
 
 async def _mark_and_sweep(

@@ -7,7 +7,7 @@ import msgspec
 
 from resources.records.backend import RecordBackend
 from resources.records.decoding import decoded
-from resources.records.record import Write
+from resources.records.record import Record, Write
 
 KIND = "source"
 
@@ -32,11 +32,17 @@ class SourceRegistry:
         self._backend = backend
 
     async def all(self) -> list[RememberedSource]:
-        """Every remembered source, by name."""
-        return [
-            decoded(self._backend.uri, KIND, record, RememberedSource)
-            async for record in self._backend.list_records(KIND)
-        ]
+        """Every remembered source, by name.
+
+        Raises:
+            BackendCorruptError: one is damaged. Nobody goes on without it: its folder, named again, would become a
+                second source of the same documents.
+        """
+        return [self._decoded(record) async for record in self._backend.list_records(KIND)]
+
+    def _decoded(self, record: Record) -> RememberedSource:
+        remedy = f"`ingest forget {record.key}`, then `ingest run` with its folder: its documents stay as they are."
+        return decoded(self._backend.uri, KIND, record, RememberedSource, remedy)
 
     async def remember(self, folder: Path, org_id: str, taken: set[str]) -> RememberedSource:
         """Make a folder a source named after it; the same folder keeps its name.

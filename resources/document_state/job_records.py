@@ -1,9 +1,11 @@
 """Ingest jobs as records: the header, the pages of documents asked for, the estimates, and the results in parts."""
 
+import logging
 import uuid
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 import msgspec
 
@@ -20,11 +22,16 @@ from resources.document_state.ingest_jobs import (
 from resources.document_state.process_identity import is_certainly_dead, this_process
 from resources.document_state.take_up import Mode
 from resources.records.backend import RecordBackend
-from resources.records.decoding import decoded
+from resources.records.decoding import decoded, readable
 from resources.records.record import Record, Stamp, Write
+
+T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 KIND = "job"
 _LARGEST_PIECE = 128 * 1024
+_LEFT_OUT = "Lists leave it out; what it had not done is done by the next run."
 
 
 class IngestJobs:
@@ -32,6 +39,8 @@ class IngestJobs:
 
     Counts are never added up by a write: each part of the results carries its counts as its label, so a part that was
     recorded twice counts once and a death between two writes cannot lose any.
+
+    A damaged job stops nobody but who asks for it by its id: lists and counts leave it out, and a warning names it.
     """
 
     def __init__(self, backend: RecordBackend) -> None:
@@ -136,7 +145,8 @@ class IngestJobs:
     async def under_way(self) -> list[IngestJob]:
         """Jobs that have not ended, without counts."""
         keys = [record.key for record in await self._backend.list_open(KIND)]
-        jobs = [self._decode(record) for record in (await self._backend.read_many(KIND, keys)).values()]
+        records = await self._backend.read_many(KIND, keys)
+        jobs = [job for record in records.values() if (job := self._readable(record)) is not None]
         return [job for job in jobs if not job.is_terminal]
 
     async def settle_orphans(self, now: datetime) -> list[IngestJob]:
@@ -166,18 +176,24 @@ class IngestJobs:
 
     async def recent(self, limit: int, scope_id: str | None = None) -> list[IngestJob]:
         """The newest jobs, of all scopes or one, newest first."""
-        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
-        jobs = [job for job in jobs if scope_id in (None, job.scope_id)]
+        jobs = [job for job in await self._all() if scope_id in (None, job.scope_id)]
         newest = sorted(jobs, key=lambda job: job.created_at, reverse=True)[:limit]
         return [await self._with_counts(job) for job in newest]
 
     async def count_by_status(self, scope_id: str) -> Counter[JobStatus]:
         """How many jobs of a scope have each status."""
-        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
-        return Counter(job.status for job in jobs if job.scope_id == scope_id)
+        return Counter(job.status for job in await self._all() if job.scope_id == scope_id)
+
+    async def _all(self) -> list[IngestJob]:
+        """All jobs that can be read, without counts."""
+        records = self._backend.list_records(KIND)
+        return [job async for record in records if (job := self._readable(record)) is not None]
+
+    def _readable(self, record: Record) -> IngestJob | None:
+        return readable(self._backend.uri, KIND, record, IngestJob, _LEFT_OUT)
 
     def _decode(self, record: Record) -> IngestJob:
-        return decoded(self._backend.uri, KIND, record, IngestJob)
+        return decoded(self._backend.uri, KIND, record, IngestJob, _LEFT_OUT)
 
     async def forget_pages(self, job: IngestJob) -> None:
         """Remove the pages of a job that came to nothing."""
@@ -185,8 +201,7 @@ class IngestJobs:
 
     async def ended_before(self, moment: datetime) -> list[IngestJob]:
         """Jobs that ended before a time, as their headers say."""
-        jobs = [self._decode(record) async for record in self._backend.list_records(KIND)]
-        return [job for job in jobs if job.completed_at is not None and job.completed_at < moment]
+        return [job for job in await self._all() if job.completed_at is not None and job.completed_at < moment]
 
     async def remove(self, job: IngestJob) -> None:
         """Remove a job that has ended. The header goes last: by it, who dies before is followed by somebody."""
@@ -237,13 +252,22 @@ class IngestJobs:
     async def _with_counts(self, job: IngestJob) -> IngestJob:
         counts = JobCounts()
         for label, n in (await self._backend.count_labels(_result_kind(job.job_id))).items():
-            counts = counts.plus(JobCounts(*msgspec.json.decode(label)).times(n))
+            if (counted := self._counted(job, label, tuple[int, int, int, int, int])) is not None:
+                counts = counts.plus(JobCounts(*counted).times(n))
         micro_usd = n_blocked = 0
         for label, n in (await self._backend.count_labels(_estimate_kind(job.job_id))).items():
-            of_each, is_blocked = msgspec.json.decode(label, type=tuple[int, int])
-            micro_usd += n * of_each
-            n_blocked += n * is_blocked
+            if (estimated := self._counted(job, label, tuple[int, int])) is not None:
+                micro_usd += n * estimated[0]
+                n_blocked += n * estimated[1]
         return msgspec.structs.replace(job, counts=counts, estimated_micro_usd=micro_usd, n_blocked_batches=n_blocked)
+
+    def _counted(self, job: IngestJob, label: str, as_type: type[T]) -> T | None:
+        """What a label counts; None, and a warning, where it is damaged: its documents count as not done."""
+        try:
+            return msgspec.json.decode(label, type=as_type)
+        except msgspec.MsgspecError as error:
+            _logger.warning("Job '%s': a part of its counts cannot be read and is left out: %s", job.job_id, error)
+            return None
 
 
 def _write(job: IngestJob, stamp: Stamp | None) -> Write:

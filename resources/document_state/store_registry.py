@@ -12,10 +12,11 @@ from typing import Any
 import msgspec
 
 from resources.records.backend import RecordBackend
-from resources.records.decoding import decoded
+from resources.records.decoding import readable
 from resources.records.record import Record, Stamp, Write
 
 KIND = "store"
+_REMEDY = "The next run records it anew, if it is in ingest.toml."
 
 
 class DeclaredStore(msgspec.Struct, frozen=True):
@@ -62,13 +63,17 @@ class StoreRecord(msgspec.Struct, frozen=True):
 
 
 class StoreRegistry:
-    """Store records of a backend. Every change is conditional, so that several processes can begin at once."""
+    """Store records of a backend. Every change is conditional, so that several processes can begin at once.
+
+    A damaged record of a configured store is recorded anew; nobody else minds one. Should the configuration leave open
+    the embedder, and the store have another than the default, the store itself refuses vectors of the wrong one.
+    """
 
     def __init__(self, backend: RecordBackend) -> None:
         self._backend = backend
 
     async def all(self) -> dict[str, StoreRecord]:
-        """Every recorded store, configured or not, by slug."""
+        """Every recorded store, configured or not, by slug, but for damaged records."""
         return {record.slug: record for record, _ in await self._all()}
 
     async def register(
@@ -97,7 +102,7 @@ class StoreRegistry:
     async def adopt(self, record: StoreRecord, embedder: str) -> None:
         """The store's data is of another embedder from now on. Left to the next call if somebody changes the record."""
         found = await self._backend.read(KIND, record.slug)
-        if found is not None and self._decoded(found) == record:
+        if found is not None and self._readable(found) == record:
             await self._replaced(msgspec.structs.replace(record, embedder=embedder), found.stamp)
 
     async def forget(self, slug: str) -> None:
@@ -108,16 +113,17 @@ class StoreRegistry:
 
     async def _first(self, store: DeclaredStore, default_embedder: str, now: datetime) -> tuple[StoreRecord, Stamp]:
         """Record a store; if another process was faster, what that one has recorded."""
+        found = await self._backend.read(KIND, store.slug)
+        if found is not None and (recorded := self._readable(found)) is not None:
+            return recorded, found.stamp
         record = StoreRecord(
             store.slug, store.name, store.kind, store.embedder or default_embedder, store.config, store.is_default, now
         )
-        [result] = await self._backend.compare_and_set(KIND, [Write(store.slug, _encoded(record), None)])
+        write = Write(store.slug, _encoded(record), found.stamp if found is not None else None)
+        [result] = await self._backend.compare_and_set(KIND, [write])
         if result.written and result.stamp is not None:
             return record, result.stamp
-        found = await self._backend.read(KIND, store.slug)
-        if found is None:  # dropped and forgotten in the very moment between
-            return await self._first(store, default_embedder, now)
-        return self._decoded(found), found.stamp
+        return await self._first(store, default_embedder, now)
 
     async def _replaced(self, record: StoreRecord, stamp: Stamp) -> StoreRecord:
         """Write a record, unless somebody has meanwhile: then theirs stands until the next call."""
@@ -125,13 +131,14 @@ class StoreRegistry:
         if result.written:
             return record
         found = await self._backend.read(KIND, record.slug)
-        return self._decoded(found) if found is not None else record
+        return (self._readable(found) if found is not None else None) or record
 
     async def _all(self) -> list[tuple[StoreRecord, Stamp]]:
-        return [(self._decoded(found), found.stamp) async for found in self._backend.list_records(KIND)]
+        records = self._backend.list_records(KIND)
+        return [(record, found.stamp) async for found in records if (record := self._readable(found)) is not None]
 
-    def _decoded(self, found: Record) -> StoreRecord:
-        return decoded(self._backend.uri, KIND, found, StoreRecord)
+    def _readable(self, found: Record) -> StoreRecord | None:
+        return readable(self._backend.uri, KIND, found, StoreRecord, _REMEDY)
 
 
 def _not_default(record: StoreRecord) -> StoreRecord:

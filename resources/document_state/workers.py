@@ -10,17 +10,20 @@ import threading
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from resources.document_state.process_identity import ProcessIdentity, is_certainly_dead, this_process
 from resources.records.backend import BackendUnavailableError, RecordBackend
-from resources.records.decoding import decoded
-from resources.records.record import Stamp, Write
+from resources.records.decoding import readable
+from resources.records.record import Record, Stamp, Write
 
 KIND = "worker"
 LEASE = timedelta(seconds=30)
+
+_UNKNOWN = ProcessIdentity("", "", 0, "")
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
 
 
 class LeaseLostError(Exception):
@@ -39,6 +42,7 @@ class WorkerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         dead: declared dead; the documents in its hands are being taken from it.
         claimed: the documents it holds or has published without telling Dagster yet.
         stage_seconds: how long its run was at each stage, up to the last beat.
+        damaged: its record cannot be read, so that nothing is known of it but its id, and that it is written to.
     """
 
     worker_id: str
@@ -49,6 +53,7 @@ class WorkerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     dead: bool = False
     claimed: tuple[str, ...] = ()
     stage_seconds: dict[str, float] = {}
+    damaged: bool = False
 
 
 class Worker:
@@ -152,7 +157,7 @@ class Worker:
     async def _stamp_if_alive(self) -> Stamp:
         """The record's stamp, if it stands as only we can have written it: by a renewal whose reply was lost."""
         found = await self._backend.read(KIND, self.worker_id)
-        if found is None or decoded(self._backend.uri, KIND, found, WorkerRecord).dead:
+        if found is None or not _lives(_as_found(self._backend.uri, found)):
             self._lost = True
             raise LeaseLostError(f"Worker {self.worker_id} was declared dead.")
         return found.stamp
@@ -193,6 +198,9 @@ class Observation(msgspec.Struct, frozen=True):
 
 class WorkerWatch:
     """Judges workers by whether their beat moves within one lease on the watcher's own clock.
+
+    A damaged record stops nobody: a worker that lives writes it anew with its next beat, and one that does not is dead
+    after a lease like any other. What it held is released as claims of nobody, and `ingest verify` finds what it owed.
 
     `observations` can be kept (in a sensor's cursor) and handed to the next watch of the same machine and boot.
     """
@@ -242,7 +250,18 @@ class WorkerWatch:
             await self._backend.compare_and_set(KIND, [Write(worker_id, None, found.stamp)])
 
     async def _all(self) -> list[tuple[WorkerRecord, Stamp]]:
-        return [
-            (decoded(self._backend.uri, KIND, found, WorkerRecord), found.stamp)
-            async for found in self._backend.list_records(KIND)
-        ]
+        return [(_as_found(self._backend.uri, found), found.stamp) async for found in self._backend.list_records(KIND)]
+
+
+def _lives(record: WorkerRecord) -> bool:
+    """Whether a worker may go on that finds this in place of what it wrote. Of a damaged one nobody can say."""
+    return not record.dead and not record.damaged
+
+
+def _as_found(uri: str, record: Record) -> WorkerRecord:
+    """A worker's record; of one that is damaged, what can be said of its worker."""
+    said = "Its worker writes it anew, or counts as dead after a lease."
+    found = readable(uri, KIND, record, WorkerRecord, said)
+    if found is not None and found.worker_id == record.key:
+        return found
+    return WorkerRecord(record.key, "", _UNKNOWN, _LONG_AGO, beat=record.stamp.version, damaged=True)

@@ -18,7 +18,9 @@ from resources.document_state.ingest_jobs import (
 from resources.document_state.job_records import IngestJobs
 from resources.document_state.reasons import Reason
 from resources.document_state.take_up import Mode
+from resources.records.backend import BackendCorruptError
 from resources.records.memory_backend import MemoryBackend
+from resources.records.record import Write
 from resources.records.sqlite_backend import SqliteBackend
 from tests.document_state.documents import NOW
 from tests.document_state.worker_process import create_job
@@ -257,3 +259,30 @@ class TestRemoval:
         for _ in range(2):
             await jobs.remove(found)
         assert await jobs._backend.list_kinds() == []
+
+
+class TestDamaged:
+    """A record that was damaged from outside stops nobody but who asks for its job."""
+
+    async def test_header(self, jobs, caplog):
+        """Lists, counts and the sweep leave the job out and name it; whoever asks for it is told."""
+        whole = await create(jobs, ["a"])
+        await jobs._backend.compare_and_set("job", [Write("broken", b"{", None, label="running", open=True)])
+        assert [job.job_id for job in await jobs.under_way()] == [whole.job_id]
+        assert [job.job_id for job in await jobs.recent(5)] == [whole.job_id]
+        assert await jobs.count_by_status("default") == {JobStatus.RUNNING: 1}
+        assert await jobs.settle_orphans(NOW) == await jobs.ended_before(NOW) == []
+        assert "job 'broken'" in caplog.text
+        with pytest.raises(BackendCorruptError, match="broken"):
+            await jobs.get("broken")
+
+    @pytest.mark.parametrize("label", ["", "[1]", '["x",0,0,0,0]'])
+    async def test_counts_of_a_part(self, jobs, caplog, label):
+        """Its documents count as not done, and the job is ended like any other."""
+        job = await create(jobs, ["a", "b"])
+        await jobs.record(job.job_id, "1", results(Outcome.SUCCEEDED))
+        for kind in ("job_result", "job_estimate"):
+            await jobs._backend.compare_and_set(f"{kind}/{job.job_id}", [Write("2/000", b"[]", None, label=label)])
+        ended = await jobs.settle(job.job_id, NOW)
+        assert (ended.status, ended.n_succeeded, ended.n_pending) == (JobStatus.PARTIAL, 1, 1)
+        assert job.job_id in caplog.text

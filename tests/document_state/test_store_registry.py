@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from resources.document_state.store_registry import KIND, DeclaredStore, StoreRegistry
-from resources.records.backend import BackendCorruptError
 from resources.records.memory_backend import MemoryBackend
 from resources.records.record import Write
 from resources.records.sqlite_backend import SqliteBackend
@@ -106,8 +105,20 @@ async def test_forgotten(registry) -> None:
     assert (await registry.register([declared()], "minilm", LATER))["s"].embedder == "minilm"
 
 
-async def test_a_record_that_cannot_be_read_is_named(registry) -> None:
-    """A damaged record is told by its slug."""
+async def test_damaged_record_of_a_configured_store(registry, caplog) -> None:
+    """It is left out, named, and recorded anew from the configuration; the other stores are as they were."""
+    await registry.register([declared()], "hash", NOW)
     await registry._backend.compare_and_set(KIND, [Write("legal", b"{", None)])
-    with pytest.raises(BackendCorruptError, match="legal"):
-        await registry.all()
+    assert (await registry.all()).keys() == {"s"}
+    assert "store 'legal'" in caplog.text
+    legal = msgspec.structs.replace(declared(), slug="legal", embedder="minilm", is_default=False)
+    made = await registry.register([declared(), legal], "hash", LATER)
+    assert (made["legal"].embedder, made["s"].created_at) == ("minilm", NOW)
+    assert await registry.all() == made
+
+
+async def test_damaged_record_of_another_store(registry) -> None:
+    """One that is not configured is left as it is."""
+    await registry._backend.compare_and_set(KIND, [Write("old", b"{", None)])
+    assert (await registry.register([declared()], "hash", NOW)).keys() == {"s"}
+    assert (await registry._backend.read(KIND, "old")).value == b"{"

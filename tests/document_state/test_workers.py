@@ -25,7 +25,7 @@ from resources.document_state.workers import (
     WorkerRecord,
     WorkerWatch,
 )
-from resources.records.backend import BackendCorruptError, BackendUnavailableError
+from resources.records.backend import BackendUnavailableError
 from resources.records.memory_backend import MemoryBackend
 from resources.records.record import Write
 from resources.records.sqlite_backend import SqliteBackend
@@ -377,8 +377,42 @@ class TestProcesses:
         process.join()
 
 
-async def test_a_record_that_cannot_be_read_is_named(backend):
-    """A worker's record that was damaged from outside is an error that names it, not a fault of whoever looks."""
-    await backend.compare_and_set(KIND, [Write("w1", b"garbage", None)])
-    with pytest.raises(BackendCorruptError, match="worker 'w1'"):
-        await WorkerWatch(backend).all()
+class TestDamagedRecord:
+    """A record that was damaged from outside stops nobody, and is told by its name."""
+
+    async def test_of_a_dead_worker(self, backend, caplog):
+        """Its worker is dead after a lease without a write, and not before; settling removes it."""
+        await backend.compare_and_set(KIND, [Write("w1", b"garbage", None)])
+        patient, watch = WorkerWatch(backend), WorkerWatch(backend, timedelta(0))
+        assert [await patient.bury(), await patient.bury()] == [[], []]
+        assert await patient.living_ids() == ["w1"]
+        [buried] = await watch.bury()
+        assert (buried.worker_id, buried.dead, buried.damaged, buried.claimed) == ("w1", True, True, ())
+        assert [worker.worker_id for worker in await watch.bury()] == ["w1"]
+        assert "worker 'w1'" in caplog.text
+        await watch.settle("w1")
+        assert await watch.all() == []
+
+    async def test_of_a_living_worker(self, backend):
+        """The next beat writes it anew, with all that the worker holds."""
+        worker = await Worker.register(backend, "run", NOW)
+        await worker.hold(["a"])
+        await _damage(backend, worker, worker._stamp)
+        [seen] = await WorkerWatch(backend).all()
+        assert (seen.worker_id, seen.damaged) == (worker.worker_id, True)
+        worker._stamp = (await backend.read(KIND, worker.worker_id)).stamp  # as damage leaves it that changes no stamp
+        await worker.beat()
+        [seen] = await WorkerWatch(backend).all()
+        assert (seen.claimed, seen.damaged) == (("a",), False)
+
+    async def test_written_by_somebody_else(self, backend):
+        """What stands in place of its own record, and cannot be read, may have said that the worker is dead."""
+        worker = await Worker.register(backend, "run", NOW)
+        await _damage(backend, worker, worker._stamp)
+        with pytest.raises(LeaseLostError):
+            await worker.beat()
+
+
+async def _damage(backend, worker, stamp):
+    [done] = await backend.compare_and_set(KIND, [Write(worker.worker_id, b"{", stamp)])
+    assert done.written

@@ -10,6 +10,7 @@ from resources.clock import utc_now
 from resources.document_state.job_records import IngestJobs
 from resources.document_state.stored_record import decoded
 from resources.document_state.take_up import Mode
+from resources.document_state.workers import WorkerWatch
 from resources.records.record import Write
 from tests.artifact_store.contract import artifact
 
@@ -98,6 +99,39 @@ async def test_two_at_once(shop):
     assert shop.artifacts.begin_generation() == 2
     await worker.hold([])
     await worker.end()
+    assert (await gc(shop)).n_artifacts == 1
+
+
+async def test_worker_whose_record_is_damaged(shop):
+    """What it holds nobody knows: nothing is removed before it is gone, or settled as dead."""
+    old = await with_garbage(shop)
+    worker = await shop.worker()
+    await worker.hold(["x"])
+    found = await shop.backend.read("worker", worker.worker_id)
+    await shop.backend.compare_and_set("worker", [Write(found.key, b"{", found.stamp)])
+    assert (await gc(shop)).n_workers == (await gc(shop)).n_workers == 1
+    assert old in kept(shop)
+    await WorkerWatch(shop.backend, timedelta(0)).bury()
+    assert (await gc(shop)).n_workers == 1
+    await WorkerWatch(shop.backend).settle(found.key)
+    assert (await gc(shop)).n_artifacts == 1
+
+
+async def test_worker_whose_record_is_damaged_later(shop):
+    """It may still hold what it held when the collection began."""
+    await with_garbage(shop)
+    worker = await shop.worker()
+    await worker.hold(["x"])
+    assert (await gc(shop)).n_workers == 1
+    found = await shop.backend.read("worker", worker.worker_id)
+    await shop.backend.compare_and_set("worker", [Write(found.key, b"{", found.stamp)])
+    assert (await gc(shop)).n_workers == 1
+
+
+async def test_damaged_collection_is_begun_anew(shop):
+    """A record of a collection that cannot be read is replaced by that of a new one."""
+    await with_garbage(shop)
+    await shop.backend.compare_and_set("gc", [Write("artifacts", b"{", None)])
     assert (await gc(shop)).n_artifacts == 1
 
 

@@ -283,7 +283,7 @@ BUGS = (
         "a takeover leaves the old worker valid",
         "all",
         _WORKERS,
-        "if found is None or decoded(self._backend.uri, KIND, found, WorkerRecord).dead:",
+        "if found is None or not _lives(_as_found(self._backend.uri, found)):",
         "if found is None:",
         f"{_WORKER_TESTS}::TestWorker::test_declared_dead_every_later_call_fails",
         seen_in_histories=True,
