@@ -60,7 +60,7 @@ def told(outcome: RequestOutcome, *, as_json: bool) -> int:
     if as_json:
         print_json(_outcome_fields(outcome))
     else:
-        _print_outcome(outcome)
+        print_outcome(outcome)
     return _exit_code(outcome)
 
 
@@ -90,7 +90,7 @@ def _outcome_fields(outcome: RequestOutcome) -> dict[str, Any]:
     }
 
 
-def _print_outcome(outcome: RequestOutcome) -> None:
+def print_outcome(outcome: RequestOutcome) -> None:
     """What a run did, for people."""
     for error in outcome.source_errors:
         complain(error)
