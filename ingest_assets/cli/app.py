@@ -35,15 +35,12 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Turns piles of documents into searchable indexes, and knows the truth about every document.",
 )
 app.add_typer(state.app, name="state")
 app.add_typer(stores.app, name="stores")
 app.add_typer(chunks.app, name="chunks")
 app.add_typer(spending.cache, name="cache")
-app.command(name="spend")(spending.spend)
 app.add_typer(serve.tokens, name="tokens")
-app.command()(serve.serve)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Paths = Annotated[
@@ -60,6 +57,23 @@ IsMissing = Annotated[bool, typer.Option("--missing", help="What is not in a sto
 WithFacets = Annotated[
     str, typer.Option("--where", help="Only documents with these facets: 'source=… reason=… status=… state=…'.")
 ]
+
+
+def _tell_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("ingest-assets"))
+        raise typer.Exit
+
+
+@app.callback()
+def ingest(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Turns piles of documents into searchable indexes, and knows the truth about every document."""
 
 
 @app.command()
@@ -257,6 +271,10 @@ def search(
     finish(with_open_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
 
 
+app.command()(spending.spend)
+app.command()(serve.serve)
+
+
 @app.command(name="run-job", hidden=True)
 def run_job(job_id: Annotated[str, typer.Argument(help="A job that was accepted.")]) -> None:
     """Do a job that the HTTP API accepted; its server starts this, in a process and session of its own."""
@@ -294,11 +312,6 @@ def print_dagster_home() -> None:
         return Exit.DONE
 
     finish(prepare)
-
-
-def main() -> None:
-    """Run the command line."""
-    app()
 
 
 def _asked(

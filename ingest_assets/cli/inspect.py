@@ -12,7 +12,7 @@ from ingest_assets.cli.output import Exit, complain, print_json, print_table, sa
 from ingest_assets.components import Components
 from ingest_assets.parsing import sandbox
 from ingest_assets.requests.searching import nearest
-from ingest_assets.settings import Settings
+from ingest_assets.settings import CONFIG_FILE, Settings
 from ingest_assets.settings_sections import StoreSettings
 from ingest_assets.upkeep.renewal import n_not_found
 from ingest_assets.upkeep.staleness import WHY_GONE
@@ -34,6 +34,19 @@ from resources.document_state.reasons import Reason
 from resources.store.store import Hit
 
 _EXCERPT = 300
+
+
+_HOW_TO_BEGIN = "`ingest run` lists the sources and ingests what it finds."
+
+
+def unless_configured(settings: Settings) -> str:
+    """What to think of where nothing was found and there is no ingest.toml: most likely this is the wrong folder."""
+    if settings.config_file is not None:
+        return ""
+    return (
+        f" There is no {CONFIG_FILE} in {settings.base}, so the defaults hold: is this the folder you mean? "
+        "`ingest run FOLDER` ingests a folder without one."
+    )
 
 
 class UnknownDocumentError(ValueError):
@@ -67,8 +80,10 @@ async def find_document(components: Components, named: str) -> DocStatus:
             return found[candidate]
         if candidate in components.state.damaged and (doc := await components.state.get_status(candidate)):
             return doc
+    hint = "" if await components.state.counts() else unless_configured(components.settings)
     raise UnknownDocumentError(
         f"No document '{named}' is known. Name it by id, by path, or by its key in a source; `ingest run` lists them."
+        f"{hint}"
     )
 
 
@@ -137,7 +152,7 @@ def _print_status(counts: _Counts, settings: Settings) -> None:
         say(f"This machine cannot take away from parsers: {lost}. See docs/security.md.")
     say(f"{counts.documents} documents")
     if not counts.documents:
-        say("Nothing is known yet. `ingest run` lists the sources and ingests what it finds.")
+        say(f"Nothing is known yet. {_HOW_TO_BEGIN}{unless_configured(settings)}")
         return
     rows = [(phase, name, n) for phase, found in counts.phases.items() for name, n in sorted(found.items())]
     known_as = {store.slug: _store_name(store, settings) for store in settings.stores}
@@ -232,9 +247,13 @@ async def search(
 
 
 async def _explain_no_hit(components: Components, slug: str) -> int:
+    counts = await components.state.counts()
+    if all(label.presence in GONE for label in counts):
+        say(f"Nothing is ingested yet. {_HOW_TO_BEGIN}{unless_configured(components.settings)}")
+        return Exit.DONE
     recorded = sum(
         n
-        for label, n in (await components.state.counts()).items()
+        for label, n in counts.items()
         if any(store == slug and state is LinkState.INGESTED for store, state, _ in label.links)
     )
     if recorded and not (await components.target(slug)).store.held_documents(limit=1):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ingest_assets.cli.inspect import unless_configured
 from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked, Kind
@@ -59,6 +60,8 @@ async def plan(
         print_json(planned)
     else:
         _print(planned)
+        if planned.source_errors and (hint := unless_configured(components.settings)):
+            complain(hint.strip())
     return Exit.FAILED if planned.source_errors else Exit.DONE
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ingest_assets.cli.inspect import find_document
+from ingest_assets.cli.inspect import find_document, unless_configured
 from ingest_assets.cli.jobs import job_fields
 from ingest_assets.cli.output import Exit, SentenceWatcher, complain, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
@@ -34,6 +34,8 @@ def run(
     """See `ingest run`."""
     with progress(quiet=as_json) as watcher:
         outcome = Request(components, mode, watcher).run(paths, accept_vanished=accept_vanished, force=force)
+    if not as_json and outcome.source_errors and (hint := unless_configured(components.settings)):
+        complain(hint.strip())
     return told(outcome, as_json=as_json)
 
 

@@ -55,6 +55,16 @@ def test_a_broken_configuration_is_explained(project: Project, config: str, says
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("command", [["status"], ["search", "x"], ["show", "x.md"], ["run"], ["plan"]])
+def test_in_the_wrong_folder(project: Project, command: list[str]) -> None:
+    """Where there is neither a configuration nor a document, each command names the folder and what to do."""
+    (project.root / "ingest.toml").unlink()
+    done = project.run(*command)
+    told = " ".join((done.stdout + done.stderr).split())
+    assert f"There is no ingest.toml in {project.root}" in told
+    assert "`ingest run FOLDER`" in told
+
+
 def test_a_missing_source_stops_no_other(project: Project) -> None:
     """A source whose folder is gone is named; the others are ingested, and nothing of it vanishes."""
     project.write("one.md", "# One\n\nText.")
