@@ -24,6 +24,38 @@ def test_a_bomb_on_any_page(at: int) -> None:
     assert parsed("x.pdf", content, inflated_bytes=3_100_000).pages == 5
 
 
+_FILTER = b"/Filter/FlateDecode"
+
+
+@pytest.mark.parametrize(
+    ("dictionary", "old", "new"),
+    [
+        (b"/Filter/#46lateDecode", b"", b""),
+        (_FILTER + b" " * 1500, b"", b""),
+        (b"/Filter 9 0 R", b"trailer", b"9 0 obj\n/FlateDecode\nendobj\ntrailer"),
+        (_FILTER, b">>stream\n", b">>stream \n"),
+        (_FILTER, b">>stream\n", b">>stream\r"),
+        (_FILTER, b">>stream\n", b">>stream"),
+        (_FILTER, b">>stream\n", b">>%comment\nstream\n"),
+    ],
+    ids=[
+        "escaped name",
+        "long dictionary",
+        "filter elsewhere",
+        "blank",
+        "carriage return",
+        "no end of line",
+        "comment",
+    ],
+)
+def test_a_bomb_however_it_is_spelt(dictionary: bytes, old: bytes, new: bytes) -> None:
+    """A stream is counted wherever the engine would inflate it, as the text of its page proves."""
+    bomb = zlib.compress(b"BT /F1 9 Tf 9 9 Td (words) Tj ET\n" + b" " * 3_000_000)
+    content = makers.pdf_of(bomb, dictionary=dictionary).replace(old, new)
+    assert refused("x.pdf", content, inflated_bytes=1_000_000) is Reason.INFLATES_TOO_MUCH
+    assert "words" in whole(parsed("x.pdf", content, inflated_bytes=9_000_000))
+
+
 PAGE = b"BT /F1 12 Tf 72 700 Td (Visible words) Tj ET"
 
 

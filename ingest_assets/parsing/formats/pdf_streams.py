@@ -15,9 +15,12 @@ from resources.document_state.reasons import Reason
 _STEP = 1 << 20
 _ZLIB_HEADER = 2
 _MOST_BY_ONE_FILTER = 1032  # to one: no deflated byte stands for more
-_DICTIONARY = 1000  # bytes before a stream that are looked at for its dictionary
-_STREAM = re.compile(rb">>\s*stream\r?\n")
+# As engines take it: with any end of line, or none behind a dictionary. It begins with what is quick to search for.
+_STREAM = re.compile(rb"stream(?<!endstream)[ \t]*(\r\n?|\n)?")
+_BLANKS = 64  # as many as may stand between a dictionary and its stream on one line
+_ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
 _NO_CONTENT = re.compile(rb"/(?:Im|Length[123]|Type1C|CIDFontType0C|OpenType|XRef|XML|EmbeddedFile|DCT|JPX)")
+_ELSEWHERE = re.compile(rb"/F(?:ilter)?\s+\d+\s+\d+\s+R\b")
 _FLATE = re.compile(rb"/Fl(?:ateDecode)?\b")
 _TWICE = re.compile(rb"/Fl(?:ateDecode)?[ \t\r\n\x00\x0c]*/Fl")
 
@@ -28,9 +31,10 @@ def refuse_bombs(content: bytes, limits: ParseLimits) -> None:
     Raises:
         Refused: `inflates_too_much`, `too_deep`.
     """
-    if len(content) * _MOST_BY_ONE_FILTER <= limits.inflated_bytes and not _TWICE.search(content):
+    may_be_twice = _TWICE.search(content) or _ELSEWHERE.search(content)
+    if len(content) * _MOST_BY_ONE_FILTER <= limits.inflated_bytes and not may_be_twice:
         return
-    streams = list(_streams(content))
+    streams = list(_streams(content, limits.nesting))
     deepest = max((filters for _, _, filters in streams), default=0)
     if deepest > limits.nesting:
         raise Refused(
@@ -50,18 +54,24 @@ def refuse_bombs(content: bytes, limits: ParseLimits) -> None:
             pass  # counted as it comes out
 
 
-def _streams(content: bytes) -> Iterator[tuple[int, int, int]]:
-    """Where streams of pages begin and end, and how many times over they are deflated."""
-    end = 0
+def _streams(content: bytes, most_filters: int) -> Iterator[tuple[int, int, int]]:
+    """Where streams of pages begin and end, and how many times over they are deflated, or may be."""
+    end = seen = 0
     for stream in _STREAM.finditer(content):
         at, start = stream.span()
         if at < end:
             continue  # it stands within another's bytes
-        dictionary = content[max(content.rfind(b"obj", max(0, at - _DICTIONARY), at), 0, at - _DICTIONARY) : at]
+        if stream[1] is None and not content[max(at - _BLANKS, 0) : at].rstrip().endswith(b">>"):
+            continue  # the word in a text
+        dictionary = content[max(content.rfind(b"obj", seen, at), seen) : at]
+        seen = start
+        if b"#" in dictionary:
+            dictionary = _ESCAPED.sub(lambda escape: bytes([int(escape[1], 16)]), dictionary)
         if not _NO_CONTENT.search(dictionary):
             end = content.find(b"endstream", start)
-            end = end if end >= 0 else len(content)
-            yield start, end, len(_FLATE.findall(dictionary))
+            seen = end = end if end >= 0 else len(content)
+            filters = most_filters if _ELSEWHERE.search(dictionary) else len(_FLATE.findall(dictionary))
+            yield start, end, filters
 
 
 def _most_inflated(stream: tuple[int, int, int]) -> int:
@@ -104,6 +114,8 @@ def _inflate(deflated: Iterable[bytes], budget: _Budget) -> Iterator[bytes]:
             try:
                 chunk = inflater.decompress(pending, _STEP)
             except zlib.error:
+                for _ in deflated:
+                    pass  # what is below still counts
                 return
             budget.spend(len(chunk))
             yield chunk
