@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from ingest_assets.cli.inspect import find_document
-from ingest_assets.cli.output import Exit, complain, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, progress, say
 from ingest_assets.cli.work import ids_of, told
 from ingest_assets.components import Components
 from ingest_assets.requests.deleting import Deleting, Deletion, Fate
@@ -51,7 +51,7 @@ async def _announce(components: Components, named: Sequence[str]) -> None:
         [(shown_key(doc.source_uri), doc.source, ", ".join(sorted(doc.links)) or "none") for doc in docs],
     )
     complain(
-        f"{len(docs)} documents would be removed from their stores, with everything that was made of them. Nothing was "
+        f"{counted(len(docs))} would be removed from their stores, with everything that was made of them. Nothing was "
         "deleted: repeat it with --yes."
     )
 

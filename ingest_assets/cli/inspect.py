@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
 from ingest_assets.components import Components
 from ingest_assets.parsing import sandbox
 from ingest_assets.requests.searching import nearest
@@ -150,7 +150,7 @@ _LEAVING = {
 def _print_status(counts: _Counts, settings: Settings) -> None:
     for lost in sandbox.missing():
         say(f"This machine cannot take away from parsers: {lost}. See docs/security.md.")
-    say(f"{counts.documents} documents")
+    say(counted(counts.documents))
     if not counts.documents:
         say(f"Nothing is known yet. {_HOW_TO_BEGIN}{unless_configured(settings)}")
         return

@@ -84,6 +84,11 @@ def complain(message: str) -> None:
     errors.print(Text(printable(message)))
 
 
+def counted(n: int) -> str:
+    """So many documents, in words that fit one as well."""
+    return "1 document" if n == 1 else f"{n:,} documents"
+
+
 def shown_time(moment: datetime | None) -> str:
     """A moment for people, to the second; its column says that it is UTC."""
     return moment.strftime("%Y-%m-%d %H:%M:%S") if moment else ""
@@ -103,7 +108,7 @@ class SentenceWatcher(Watcher):
 
     def begins(self, n_documents: int) -> None:
         """See Watcher."""
-        complain(f"Working on {n_documents} documents …")
+        complain(f"Working on {counted(n_documents)} …")
 
 
 class ProgressWatcher(Watcher):

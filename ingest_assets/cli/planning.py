@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ingest_assets.cli.inspect import unless_configured
-from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, counted, counter, print_json, print_table, say
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.costing import SpendEstimate, estimate_spending
@@ -90,10 +90,10 @@ def _print(planned: Forecast) -> None:
     for slug in planned.begun_anew:
         say(f"Store '{slug}' holds vectors of another embedder: it would be emptied first, and built as a whole.")
     if planned.n_chunks is None:
-        say(f"{len(planned.documents)} documents would be worked on; {planned.n_unchanged} are as they were.")
+        say(f"{counted(len(planned.documents))} would be worked on; unchanged: {planned.n_unchanged:,}.")
     else:
         say(
-            f"{len(planned.documents)} documents would be worked on, {planned.n_to_extract} of them extracted; "
+            f"{counted(len(planned.documents))} would be worked on, {planned.n_to_extract} of them extracted; "
             f"at most {planned.n_chunks:,} chunks embedded."
         )
     if planned.spending is not None:

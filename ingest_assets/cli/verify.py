@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest_assets.cli.inspect import UnknownDocumentError, candidate_ids
-from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, complain, counted, counter, print_json, print_table, progress, say
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.targets import Target
@@ -104,7 +104,9 @@ def _print(verified: Verified, *, repair: bool) -> None:
     for document_id, problem in sorted(verified.problems.items()):
         complain(f"{document_id}: {problem}" if document_id else problem)
     busy = f" {verified.n_busy:,} are being worked on and were left out." if verified.n_busy else ""
-    say(f"\n{verified.n_documents:,} documents were compared: {_verdict(verified, repair=repair)}.{busy}")
+    if every:
+        say("")
+    say(f"Compared {counted(verified.n_documents)}: {_verdict(verified, repair=repair)}.{busy}")
 
 
 def _verdict(verified: Verified, *, repair: bool) -> str:

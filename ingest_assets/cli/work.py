@@ -7,7 +7,7 @@ from typing import Any
 
 from ingest_assets.cli.inspect import find_document, unless_configured
 from ingest_assets.cli.jobs import job_fields
-from ingest_assets.cli.output import Exit, SentenceWatcher, complain, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, SentenceWatcher, complain, counted, print_json, print_table, progress, say
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.requests.asking import Asked, AskedWronglyError
 from ingest_assets.requests.carrying_out import CarryingOut
@@ -47,7 +47,7 @@ def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, 
         return told(outcome, as_json=as_json)
     say("Nothing to do: no document is asked for by this.")
     if outcome.selected.n_busy:
-        say(f"{outcome.selected.n_busy} documents are being worked on by another process.")
+        say(f"Being worked on by another process: {counted(outcome.selected.n_busy)}.")
     return _exit_code(outcome)
 
 
@@ -100,9 +100,9 @@ def print_outcome(outcome: RequestOutcome) -> None:
         complain(describe(outcome.discovered))
     job, selected = outcome.job, outcome.selected
     if job is None:
-        say(f"Nothing to do: {selected.n_unchanged} documents unchanged.")
+        say(f"Nothing to do: {counted(selected.n_unchanged)} unchanged.")
         if selected.n_busy:
-            say(f"{selected.n_busy} documents are being worked on by another process.")
+            say(f"Being worked on by another process: {counted(selected.n_busy)}.")
         if selected.n_failed_before:
             say(f"{selected.n_failed_before} failed earlier: `ingest status` says why.")
         return
@@ -125,7 +125,7 @@ def print_outcome(outcome: RequestOutcome) -> None:
 def _ended(job: IngestJob) -> str:
     """How a job ended; one that had nothing left to do is not called a success of none."""
     if job.n_requested:
-        return f"{job.status}. {job.n_succeeded} of {job.n_requested} documents succeeded."
+        return f"{job.status}. {job.n_succeeded:,} of {counted(job.n_requested)} succeeded."
     if job.n_busy:
         return "nothing was done, since another process is at these documents."
     return "there was nothing to do."

@@ -53,6 +53,13 @@ def test_a_jobs_id_can_be_copied(told):
     assert max(len(line) for line in told().splitlines()) <= 80
 
 
+@pytest.mark.parametrize(("n", "says"), [(0, "0 documents"), (1, "1 document"), (1234, "1,234 documents")])
+def test_counts_are_words(told, n, says):
+    """One document is no "1 documents"."""
+    print_outcome(RequestOutcome(Selected([], n_unchanged=n)))
+    assert told() == f"Nothing to do: {says} unchanged.\n"
+
+
 @pytest.mark.parametrize(
     ("counts", "says"),
     [
