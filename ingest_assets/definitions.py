@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import dagster as dg
 
-from ingest_assets import asset_keys, sensing
+from ingest_assets import asset_keys, sensor_ticks
 from ingest_assets.assets import build_document_assets, build_source_assets
 from ingest_assets.checks import build_checks
 from ingest_assets.jobs import (
@@ -38,7 +38,7 @@ def build_definitions(settings: Settings, on_progress: Callable[[int], None] = l
                     source.name,
                     f"the source '{source.name}'",
                     interval,
-                    sensing.discover_source(settings, source.name),
+                    sensor_ticks.discover_source(settings, source.name),
                     asset_keys.source(source.name),
                 )
                 for source in settings.sources
@@ -47,17 +47,17 @@ def build_definitions(settings: Settings, on_progress: Callable[[int], None] = l
                 "named_folders",
                 "the folders that were named on the command line",
                 interval,
-                sensing.discover_remembered(settings),
+                sensor_ticks.discover_remembered(settings),
             ),
             build_backlog_sensor(
                 ingest_job,
                 asset_keys.STEP,
                 settings.runs.parallel,
                 settings.runs.documents,
-                sensing.count_due(settings),
-                sensing.why_not(settings),
+                sensor_ticks.count_due(settings),
+                sensor_ticks.why_not(settings),
             ),
-            build_interrupted_runs_sensor(sensing.sweep(settings)),
+            build_interrupted_runs_sensor(sensor_ticks.sweep(settings)),
         ],
         resources={
             "document_state": DocumentStateStoreResource(uri=settings.state_uri, base=str(settings.base)),

@@ -8,7 +8,6 @@ from datetime import datetime
 
 import msgspec
 
-from resources.clock import utc_now as utc_now  # noqa: PLC0414  the end-to-end tests take it from here
 from resources.document_state.label import DocumentLabel, label_of, readable_label
 from resources.document_state.link_changes import log_link_changes
 from resources.document_state.model import SETTLED, DocStatus, Phase, Presence

@@ -42,7 +42,7 @@ _MODULES = (
     "ingest_assets.runs.dagster_instance",
     "ingest_assets.runs.job_progress",
     "ingest_assets.runs.list_runs",
-    "ingest_assets.sensing",
+    "ingest_assets.sensor_ticks",
     "ingest_assets.upkeep.verify.repair",
     "resources.artifact_store.paid_results.sqlite_journal",
     "resources.artifact_store.sqlite_artifact_store",

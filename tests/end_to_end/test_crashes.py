@@ -13,8 +13,9 @@ import dagster as dg
 import duckdb
 import pytest
 
+from resources.clock import utc_now
 from resources.document_state import transitions
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.records.sqlite_backend import SqliteBackend
 from tests.end_to_end.project import Project
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.ingest_jobs import BatchEstimate, DocumentResult, JobStage, Outcome
 from resources.document_state.job_records import IngestJobs
 from resources.document_state.take_up import Mode

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from resources.document_state.document_state_store import RecordDocumentStateStore, utc_now
+from resources.clock import utc_now
+from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.document_state.ingest_jobs import JobStage
 from resources.document_state.job_records import IngestJobs
 from resources.document_state.spend_book import Ceilings

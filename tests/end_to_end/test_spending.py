@@ -3,7 +3,7 @@
 import pytest
 
 from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
-from resources.document_state.document_state_store import utc_now
+from resources.clock import utc_now
 from resources.document_state.spend_book import Ceilings
 from resources.document_state.spend_gate import SpendGate
 from resources.document_state.spend_ledger import SpendLedger, day_of
