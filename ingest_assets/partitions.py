@@ -8,6 +8,8 @@ from dagster._core.storage.event_log import SqlEventLogStorage
 from dagster._core.storage.event_log.schema import DynamicPartitionsTable
 from sqlalchemy.exc import IntegrityError
 
+from ingest_assets.runs.database_faults import told_of_its_databases
+
 documents = dg.DynamicPartitionsDefinition(name="documents")
 
 # Larger requests hold the database's write lock longer and are no faster a key (SQLite also ends at 32,766 variables).
@@ -22,11 +24,13 @@ class DagsterPartitions:
     def __init__(self, instance: dg.DagsterInstance) -> None:
         self._instance = instance
 
+    @told_of_its_databases()
     def add(self, document_ids: Sequence[str]) -> None:
         """Make documents partitions; those that are already stay."""
         for start in range(0, len(document_ids), _CHUNK):
             self._add_chunk(document_ids[start : start + _CHUNK])
 
+    @told_of_its_databases()
     def remove(self, document_ids: Sequence[str]) -> None:
         """Take documents out of the partition set; their history stays."""
         storage = self._instance.event_log_storage

@@ -6,6 +6,7 @@ import dagster as dg
 from dagster._core.instance.ref import InstanceRef
 
 from ingest_assets.runs.dagster_home import dagster_home
+from ingest_assets.runs.database_faults import told_of_its_databases
 from ingest_assets.settings import Settings
 from resources.file_lock import exclusive_lock
 
@@ -23,14 +24,19 @@ BATCH_SIZE = ("DAGSTER_EVENT_BATCH_SIZE", "1000")
 
 
 def open_instance(settings: Settings) -> dg.DagsterInstance:
-    """The Dagster instance whose runs and partitions the UI shows."""
+    """The Dagster instance whose runs and partitions the UI shows.
+
+    Raises:
+        RunError: its databases cannot be used.
+        TimeoutError: other processes were opening it all the time.
+    """
     os.environ.setdefault(*BATCH_SIZE)
     # Paths in dagster.yaml are relative to it.
     home = dagster_home(settings)
     os.environ["DAGSTER_HOME"] = str(home)
     # Two processes that make Dagster's databases at once leave them with two schema versions each, for good.
     try:
-        with exclusive_lock(home / "opening.lock", _LONGEST_OPENING):
+        with told_of_its_databases(), exclusive_lock(home / "opening.lock", _LONGEST_OPENING):
             return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_NO_COMPUTE_LOGS))
     except TimeoutError as error:
         minutes = _LONGEST_OPENING / 60

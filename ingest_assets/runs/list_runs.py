@@ -8,6 +8,7 @@ from dagster_shared.error import SerializableErrorInfo
 from ingest_assets import asset_keys
 from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
+from ingest_assets.runs.database_faults import told_of_its_databases
 from ingest_assets.runs.process_tag import process_tag
 from ingest_assets.runs.run_error import RunError
 from ingest_assets.runs.run_tags import JOB_TAG, KIND_TAG, PAGE_TAG
@@ -33,7 +34,7 @@ class ListRuns:
         Must be called in the main thread, where Dagster handles interrupts, and outside of any event loop.
 
         Raises:
-            RunError: the run ended for another reason than failed documents.
+            RunError: the run ended for another reason than failed documents, or Dagster could not keep it.
             KeyboardInterrupt: it was interrupted.
         """
         tags = {
@@ -50,10 +51,11 @@ class ListRuns:
             what |= {"asked": job.asked, "stores": list(job.stores)}
             tags["ingest/asked"] = " ".join([job.asked, *job.stores])
         config = {"ops": {asset_keys.STEP: {"config": what}}, **_QUIET}
-        result = self._job.execute_in_process(
-            run_config=config, instance=self._instance, tags=tags, raise_on_error=False
-        )
-        run = self._instance.get_run_by_id(result.run_id)
+        with told_of_its_databases():
+            result = self._job.execute_in_process(
+                run_config=config, instance=self._instance, tags=tags, raise_on_error=False
+            )
+            run = self._instance.get_run_by_id(result.run_id)
         if run is not None and run.status is dg.DagsterRunStatus.CANCELED:
             raise KeyboardInterrupt  # Dagster took the signal and ended the run; who asked for it must hear of it too
         for failure in result.filter_events(lambda event: event.is_step_failure):

@@ -22,7 +22,9 @@ _ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
 _NO_CONTENT = re.compile(rb"/(?:Im|Length[123]|Type1C|CIDFontType0C|OpenType|XRef|XML|EmbeddedFile|DCT|JPX)")
 _ELSEWHERE = re.compile(rb"/F(?:ilter)?\s+\d+\s+\d+\s+R\b")
 _FLATE = re.compile(rb"/Fl(?:ateDecode)?\b")
-_TWICE = re.compile(rb"/Fl(?:ateDecode)?[ \t\r\n\x00\x0c]*/Fl")
+_TWICE_OR_ELSEWHERE = re.compile(
+    rb"/F(?:l(?:ateDecode)?[ \t\r\n\x00\x0c]*/Fl|(?:ilter)?\s+\d+\s+\d+\s+R\b)"  # in one: a look at each byte is dear
+)
 
 
 def refuse_bombs(content: bytes, limits: ParseLimits) -> None:
@@ -31,8 +33,7 @@ def refuse_bombs(content: bytes, limits: ParseLimits) -> None:
     Raises:
         Refused: `inflates_too_much`, `too_deep`.
     """
-    may_be_twice = _TWICE.search(content) or _ELSEWHERE.search(content)
-    if len(content) * _MOST_BY_ONE_FILTER <= limits.inflated_bytes and not may_be_twice:
+    if len(content) * _MOST_BY_ONE_FILTER <= limits.inflated_bytes and not _TWICE_OR_ELSEWHERE.search(content):
         return
     streams = list(_streams(content, limits.nesting))
     deepest = max((filters for _, _, filters in streams), default=0)

@@ -1,0 +1,26 @@
+"""What a person is told when Dagster's own databases cannot be used: a full disk, a file that is gone."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from ingest_assets.runs.run_error import RunError
+
+
+@contextmanager
+def told_of_its_databases() -> Iterator[None]:
+    """Tell of Dagster's own databases in one sentence, without the statement and its values.
+
+    Raises:
+        RunError: one of them could not be used.
+    """
+    try:
+        yield
+    except SQLAlchemyError as error:
+        said = getattr(error, "orig", None) or error
+        raise RunError(
+            f"Dagster's databases could not be used: {said}. Nothing was lost: documents are in the state store. "
+            f"Look at {os.environ.get('DAGSTER_HOME')} and its disk, then run it again."
+        ) from error
