@@ -3,6 +3,7 @@
 PYTHON ?= python3
 DOCS ?=
 PEERS ?=
+TESTS ?=
 SCREENSHOTS ?=
 ARGS ?= --n 2000 --embed hash --repeat 3
 VENV := .venv
@@ -32,8 +33,8 @@ dev: $(SETUP)  ## Open the Dagster UI with its daemon; the sensors are on.
 test: $(SETUP_DEV)  ## Run the tests.
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not servers and not browser"
 
-test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: SeaweedFS, DynamoDB Local, PostgreSQL.
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m servers
+test-servers: $(SETUP_DEV)  ## Run the contract and race tests on real servers: SeaweedFS, DynamoDB Local, PostgreSQL. TESTS=folders: only these.
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m servers $(TESTS)
 
 test-browser: $(SETUP_DEV)  ## Use the page in Chromium (apt-get install chromium). SCREENSHOTS=folder keeps pictures.
 	SCREENSHOTS="$(SCREENSHOTS)" $(BIN)/python -m pytest -m browser
