@@ -162,17 +162,17 @@ async def bench_dynamodb(server: str, proxy: FaultProxy, n: int) -> None:
 def main() -> None:
     """Read the options and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", nargs="*", choices=["s3", "dynamodb"], default=["s3", "dynamodb"])
+    parser.add_argument("which", nargs="?", choices=["both", "s3", "dynamodb"], default="both")
     parser.add_argument("--documents", type=int, nargs="+", default=[10_000, 100_000])
     options = parser.parse_args()
     os.environ.update(ENVIRONMENT)
-    if "s3" in options.which:
+    if options.which != "dynamodb":
         with tempfile.TemporaryDirectory() as folder, seaweedfs_server(Path(folder)) as server:
             make_bucket(server.url)
             for n in options.documents:
                 with FaultProxy(server.url) as proxy:
                     asyncio.run(bench_s3(server.url, proxy, n))
-    if "dynamodb" in options.which:
+    if options.which != "s3":
         with tempfile.TemporaryDirectory() as folder, dynamodb_server(Path(folder)) as url:
             for n in options.documents:
                 with FaultProxy(url) as proxy:
