@@ -8,7 +8,7 @@ from dagster._core.storage.event_log import SqlEventLogStorage
 from dagster._core.storage.event_log.schema import DynamicPartitionsTable
 from sqlalchemy.exc import IntegrityError
 
-from ingest_assets.runs.database_faults import told_of_its_databases
+from ingest_assets.dagster_databases import told_of_its_databases
 
 documents = dg.DynamicPartitionsDefinition(name="documents")
 

@@ -9,6 +9,7 @@ from ingest_assets.cli.editor import NoEditorError
 from ingest_assets.cli.inspect import UnknownDocumentError
 from ingest_assets.cli.output import Exit, complain
 from ingest_assets.components import UnknownNameError
+from ingest_assets.dagster_databases import DagsterDatabaseError
 from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.requests.deleting import NotDeletedError
 from ingest_assets.requests.scope import NoSuchPathError
@@ -60,6 +61,7 @@ _FAULTS = (
     ArtifactStoreError,
     SourceError,
     RunError,
+    DagsterDatabaseError,
     LeaseLostError,
     TimeoutError,
     ChunkChangedError,

@@ -5,8 +5,8 @@ import os
 import dagster as dg
 from dagster._core.instance.ref import InstanceRef
 
+from ingest_assets.dagster_databases import told_of_its_databases
 from ingest_assets.runs.dagster_home import dagster_home
-from ingest_assets.runs.database_faults import told_of_its_databases
 from ingest_assets.settings import Settings
 from resources.file_lock import exclusive_lock
 
@@ -27,7 +27,7 @@ def open_instance(settings: Settings) -> dg.DagsterInstance:
     """The Dagster instance whose runs and partitions the UI shows.
 
     Raises:
-        RunError: its databases cannot be used.
+        DagsterDatabaseError: its databases cannot be used.
         TimeoutError: other processes were opening it all the time.
     """
     os.environ.setdefault(*BATCH_SIZE)

@@ -6,9 +6,9 @@ import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
 
 from ingest_assets import asset_keys
+from ingest_assets.dagster_databases import told_of_its_databases
 from ingest_assets.definitions import build_definitions
 from ingest_assets.jobs import INGEST
-from ingest_assets.runs.database_faults import told_of_its_databases
 from ingest_assets.runs.process_tag import process_tag
 from ingest_assets.runs.run_error import RunError
 from ingest_assets.runs.run_tags import JOB_TAG, KIND_TAG, PAGE_TAG
@@ -34,7 +34,8 @@ class ListRuns:
         Must be called in the main thread, where Dagster handles interrupts, and outside of any event loop.
 
         Raises:
-            RunError: the run ended for another reason than failed documents, or Dagster could not keep it.
+            RunError: the run ended for another reason than failed documents.
+            DagsterDatabaseError: Dagster could not keep what it says of the run.
             KeyboardInterrupt: it was interrupted.
         """
         tags = {

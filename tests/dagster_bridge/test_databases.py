@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ingest_assets.dagster_databases import DagsterDatabaseError
 from ingest_assets.runs.dagster_instance import open_instance
-from ingest_assets.runs.run_error import RunError
 from ingest_assets.settings import load_settings
 from tests.end_to_end.project import Project
 
@@ -15,7 +15,9 @@ def test_opening_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_HOME", "")
     monkeypatch.chdir(Project(tmp_path).root)
     (tmp_path / ".ingest" / "dagster" / "history" / "runs.db").mkdir(parents=True)
-    with pytest.raises(RunError, match=r"databases could not be used: unable to open.* and its disk") as raised:
+    with pytest.raises(
+        DagsterDatabaseError, match=r"databases could not be used: unable to open.* and its disk"
+    ) as raised:
         open_instance(load_settings())
     assert "SELECT" not in str(raised.value)
     assert str(tmp_path) in str(raised.value)

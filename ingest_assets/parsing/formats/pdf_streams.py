@@ -22,9 +22,8 @@ _ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
 _NO_CONTENT = re.compile(rb"/(?:Im|Length[123]|Type1C|CIDFontType0C|OpenType|XRef|XML|EmbeddedFile|DCT|JPX)")
 _ELSEWHERE = re.compile(rb"/F(?:ilter)?\s+\d+\s+\d+\s+R\b")
 _FLATE = re.compile(rb"/Fl(?:ateDecode)?\b")
-_TWICE_OR_ELSEWHERE = re.compile(
-    rb"/F(?:l(?:ateDecode)?[ \t\r\n\x00\x0c]*/Fl|(?:ilter)?\s+\d+\s+\d+\s+R\b)"  # in one: a look at each byte is dear
-)
+# In one: a look at each byte is dear.
+_TWICE_OR_ELSEWHERE = re.compile(rb"/Fl(?:ateDecode)?[ \t\r\n\x00\x0c]*/Fl|" + _ELSEWHERE.pattern)
 
 
 def refuse_bombs(content: bytes, limits: ParseLimits) -> None:

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import SQLAlchemyError
 
-from ingest_assets.runs.run_error import RunError
+class DagsterDatabaseError(Exception):
+    """Dagster could not read or write what it keeps. Known where Dagster is not loaded."""
 
 
 @contextmanager
@@ -14,13 +14,15 @@ def told_of_its_databases() -> Iterator[None]:
     """Tell of Dagster's own databases in one sentence, without the statement and its values.
 
     Raises:
-        RunError: one of them could not be used.
+        DagsterDatabaseError: one of them could not be used.
     """
+    from sqlalchemy.exc import SQLAlchemyError
+
     try:
         yield
     except SQLAlchemyError as error:
         said = getattr(error, "orig", None) or error
-        raise RunError(
+        raise DagsterDatabaseError(
             f"Dagster's databases could not be used: {said}. Nothing was lost: documents are in the state store. "
             f"Look at {os.environ.get('DAGSTER_HOME')} and its disk, then run it again."
         ) from error
