@@ -16,7 +16,7 @@ class Part(StrEnum):
     PRESENCE = "presence"
 
 
-class Change(msgspec.Struct, frozen=True, array_like=True):
+class Change(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One change.
 
     Attributes:

@@ -293,5 +293,6 @@ class RecordDocumentStateStore(DocumentStateStore):
 
 
 def _write_of(doc: DocStatus, expected: Stamp | None) -> Write:
-    value = encoded(msgspec.structs.replace(doc, version=0, write_id=""))
+    is_new = doc.version == 0 and not doc.write_id
+    value = encoded(doc if is_new else msgspec.structs.replace(doc, version=0, write_id=""))
     return Write(doc.document_id, value, expected, due_at(doc), label_of(doc), is_open(doc))

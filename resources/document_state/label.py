@@ -36,6 +36,8 @@ class DocumentLabel(msgspec.Struct, frozen=True):
         return self.extraction_reason if phase is Phase.EXTRACTION else self.build_reason
 
 
+_Parts = tuple[tuple[str, str], ...]  # of a fingerprint, but for the content: names and values
+
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(
     tuple[
@@ -47,19 +49,22 @@ _decoder = msgspec.json.Decoder(
 def label_of(doc: DocStatus) -> str:
     """The label a document's record carries."""
     extraction, build = doc.extraction, doc.build
-    links = [
-        (slug, link.state, config_hash(link.parts)) for slug, link in sorted(doc.links.items()) if slug in doc.due_in
-    ]
-    return _encoded(
+    return _label(
         doc.source,
         doc.presence,
         extraction.status,
         extraction.reason,
-        config_hash(extraction.parts),
+        _configured(extraction.parts),
         build.status,
         build.reason,
         doc.claim is not None,
-        tuple(links),
+        tuple(
+            [
+                (slug, doc.links[slug].state, _configured(doc.links[slug].parts))
+                for slug in doc.due_in
+                if slug in doc.links
+            ]
+        ),
     )
 
 
@@ -78,7 +83,7 @@ def readable_label(label: str) -> DocumentLabel | None:
 
 def config_hash(parts: Mapping[str, str]) -> str:
     """One short text for the parts that come from configuration, which is all but the content; "" for no parts."""
-    return _config_hash(tuple([item for item in parts.items() if item[0] != "content"]))
+    return _hashed(_configured(parts))
 
 
 def differing_parts(recorded: str, wanted: str) -> list[str]:
@@ -87,15 +92,40 @@ def differing_parts(recorded: str, wanted: str) -> list[str]:
     return sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
 
 
-# A corpus has a few configurations and labels, and they are asked for at each document that is written.
+# A corpus has a few configurations and labels, and its label is asked for at each document that is written.
 @lru_cache(maxsize=1024)
-def _encoded(*facets: object) -> str:
+def _label(
+    source: str,
+    presence: Presence,
+    extraction: Status,
+    extraction_reason: Reason | None,
+    extraction_parts: _Parts,
+    build: Status,
+    build_reason: Reason | None,
+    claimed: bool,
+    links: tuple[tuple[str, LinkState, _Parts], ...],
+) -> str:
+    facets = (
+        source,
+        presence,
+        extraction,
+        extraction_reason,
+        _hashed(extraction_parts),
+        build,
+        build_reason,
+        claimed,
+        [(slug, state, _hashed(parts)) for slug, state, parts in sorted(links)],
+    )
     return _encoder.encode(facets).decode()
 
 
 @lru_cache(maxsize=1024)
-def _config_hash(parts: tuple[tuple[str, str], ...]) -> str:
+def _hashed(parts: _Parts) -> str:
     return ",".join(f"{name}={_short(value)}" for name, value in sorted(parts))
+
+
+def _configured(parts: Mapping[str, str]) -> _Parts:
+    return tuple([item for item in parts.items() if item[0] != "content"]) if parts else ()
 
 
 def _short(value: str) -> str:

@@ -67,7 +67,7 @@ class Lifecycle(StrEnum):
     GONE = "Gone"
 
 
-class PhaseState(msgspec.Struct, frozen=True, omit_defaults=True):
+class PhaseState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One phase of a document.
 
     Attributes:
@@ -97,7 +97,7 @@ class PhaseState(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.next_attempt_at if self.reason is not None else None
 
 
-class Claim(msgspec.Struct, frozen=True):
+class Claim(msgspec.Struct, frozen=True, gc=False):
     """Who works on the document. `token` grows with every claim and fences writes of earlier ones."""
 
     worker_id: str
@@ -105,7 +105,7 @@ class Claim(msgspec.Struct, frozen=True):
     run_id: str
 
 
-class DocumentStoreLink(msgspec.Struct, frozen=True, omit_defaults=True):
+class DocumentStoreLink(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One (document, store) pair that was built, or tried; `link_id` gives its id.
 
     `on_request`: it is stale by configuration or a person's correction alone, so it is rebuilt when somebody asks, and
@@ -123,7 +123,7 @@ class DocumentStoreLink(msgspec.Struct, frozen=True, omit_defaults=True):
     on_request: bool = False
 
 
-class Corrections(msgspec.Struct, frozen=True):
+class Corrections(msgspec.Struct, frozen=True, gc=False):
     """What people corrected in a document's chunks: how many corrections its artifact holds, void ones included.
 
     `by` and `at` are of the last change, which may have taken corrections back.
@@ -134,7 +134,7 @@ class Corrections(msgspec.Struct, frozen=True):
     at: datetime
 
 
-class DocStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+class DocStatus(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A document's record.
 
     Attributes:

@@ -65,7 +65,7 @@ _exact_decoder = msgspec.json.Decoder(_Exact)
 def encoded(doc: DocStatus) -> bytes:
     """The value to store."""
     value = _encoder.encode(doc)
-    return b'%b%b%08x"}' % (value[:-1], _NAME, zlib.crc32(value))
+    return value[:-1] + b',"checksum":"%08x"}' % zlib.crc32(value)
 
 
 def decoded(value: bytes) -> DocStatus:

@@ -36,6 +36,12 @@ from resources.document_state.model import (
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
 
+# Sets, because each record that is written is asked, and an enum's own name takes as long as the question.
+_LEFT_ALONE = GONE | {Presence.MISSING}
+_GOING = frozenset({Presence.VANISHED, Presence.DELETING})
+_UNDECIDED = _GOING | {Presence.MISSING}
+_OWED = frozenset({Status.PENDING, Status.FAILED})
+
 # Work that waits for nothing is due this much before the time it was written at: clocks of several machines differ, and
 # clocks are set back, and neither may hide it.
 CLOCK_DOUBT = timedelta(days=1)
@@ -300,15 +306,13 @@ def built(doc: DocStatus, links: dict[str, DocumentStoreLink], now: datetime, po
 
 def due_at(doc: DocStatus) -> datetime | None:
     """When the record wants a worker; None: not by itself."""
-    if doc.claim is not None or doc.presence in GONE or doc.presence is Presence.MISSING:
+    if doc.claim is not None or doc.presence in _LEFT_ALONE:
         return None
-    if doc.presence is not Presence.PRESENT:
+    if doc.presence in _GOING:
         return doc.build.next_attempt_at or doc.updated_at - CLOCK_DOUBT
     for phase in (doc.extraction, doc.build):
-        if phase.status is Status.PENDING:
-            return phase.waits_until or phase.changed_at - CLOCK_DOUBT
-        if phase.status is Status.FAILED:
-            return phase.waits_until
+        if phase.status in _OWED:
+            return phase.waits_until or (phase.changed_at - CLOCK_DOUBT if phase.status is Status.PENDING else None)
     return None
 
 
@@ -316,9 +320,9 @@ def is_open(doc: DocStatus) -> bool:
     """Whether something is still to become of it: work, a removal, or a person's look at a failure."""
     if doc.claim is not None:
         return True
-    if doc.presence is not Presence.PRESENT:
-        return doc.presence not in GONE
-    return not {doc.extraction.status, doc.build.status} <= SETTLED
+    if doc.extraction.status in SETTLED and doc.build.status in SETTLED:
+        return doc.presence in _UNDECIDED
+    return doc.presence not in GONE
 
 
 def _next_attempt_at(

@@ -97,17 +97,17 @@ class RecordBackend(ABC):
         if not writes:
             return []
         write_id = fresh_write_id()
-        stamps = [Stamp.after(write.expected, write_id) for write in writes]
+        first = Stamp.after(None, write_id)
+        stamps = [first if write.expected is None else Stamp.after(write.expected, write_id) for write in writes]
         done = await self._write(kind, list(zip(writes, stamps, strict=True)))
         refused = [write.key for write, ok in zip(writes, done, strict=True) if not ok]
         current = await self.read_many(kind, refused)
         results = []
         for write, stamp, ok in zip(writes, stamps, done, strict=True):
-            found = current.get(write.key)
+            found = None if ok else current.get(write.key)
             found_stamp = found.stamp if found else None
             includes_ours = found_stamp is not None and found_stamp.includes(stamp)
-            written = ok or includes_ours or (write.value is None and found is None)
-            if written:
+            if ok or includes_ours or (write.value is None and found is None):
                 results.append(WriteResult(write.key, written=True, stamp=stamp if write.value is not None else None))
             else:
                 results.append(WriteResult(write.key, written=False, stamp=found_stamp))

@@ -10,7 +10,7 @@ _SEPARATOR = "."  # not in the alphabet of an id
 _REMEMBERED = 4
 
 
-class Stamp(msgspec.Struct, frozen=True):
+class Stamp(msgspec.Struct, frozen=True, gc=False):
     """Which state of a record somebody saw.
 
     `write_id` begins with an id that is fresh for each call that writes, so A-B-A cannot pass for A, and goes on with
@@ -38,7 +38,7 @@ def fresh_write_id() -> str:
     return secrets.token_urlsafe(8)
 
 
-class Record(msgspec.Struct, frozen=True):
+class Record(msgspec.Struct, frozen=True, gc=False):
     """A stored record."""
 
     key: str
@@ -49,7 +49,7 @@ class Record(msgspec.Struct, frozen=True):
     open: bool = False
 
 
-class Write(msgspec.Struct, frozen=True):
+class Write(msgspec.Struct, frozen=True, gc=False):
     """One conditional change.
 
     Attributes:
@@ -70,7 +70,7 @@ class Write(msgspec.Struct, frozen=True):
     open: bool = False
 
 
-class WriteResult(msgspec.Struct, frozen=True):
+class WriteResult(msgspec.Struct, frozen=True, gc=False):
     """What became of one write.
 
     `stamp` is the record's stamp now: the new one if `written` (None after a removal), else the one that stood in the
@@ -82,14 +82,14 @@ class WriteResult(msgspec.Struct, frozen=True):
     stamp: Stamp | None
 
 
-class OpenKey(msgspec.Struct, frozen=True, order=True):
+class OpenKey(msgspec.Struct, frozen=True, gc=False, order=True):
     """An open record and the label it carries."""
 
     key: str
     label: str
 
 
-class DueKey(msgspec.Struct, frozen=True, order=True):
+class DueKey(msgspec.Struct, frozen=True, gc=False, order=True):
     """A record that wants attention; ordered by time, then key, which is also the cursor of a listing."""
 
     due_at: datetime

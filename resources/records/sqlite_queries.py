@@ -1,5 +1,7 @@
 """Every SQL statement of the SQLite backend, each named by what it answers."""
 
+from functools import cache
+
 # Times are stored as microseconds since 1970 in UTC: integers compare exactly and sort as time does.
 # Each step takes a file from one format to the next; a step that was released is never changed.
 MIGRATIONS = (
@@ -48,10 +50,15 @@ READ_STAMPS = """
 SELECT key, version, write_id FROM records WHERE kind = ? AND key IN (SELECT value FROM json_each(?))
 """
 
-CREATE = """
-INSERT INTO records(kind, key, value, version, write_id, due_at, label, open) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO NOTHING
-"""
+
+@cache
+def create(n: int) -> str:
+    """Insert n rows, but those whose key is taken."""
+    rows = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * n)
+    return f"""
+    INSERT INTO records(kind, key, value, version, write_id, due_at, label, open) VALUES {rows} ON CONFLICT DO NOTHING
+    """  # noqa: S608
+
 
 UPDATE = """
 UPDATE records SET value = ?, version = ?, write_id = ?, due_at = ?, label = ?, open = ?

@@ -181,6 +181,15 @@ class RecordBackendContract(ABC):
             "d": b"new",
         }
 
+    async def test_many_creations_have_a_result_each(self, backend):
+        """Of hundreds of new records in one call just those are refused whose key is taken, wherever they stand."""
+        taken = {f"k{i:03d}": await put(backend, f"k{i:03d}") for i in (0, 7, 120, 249)}
+        writes = [Write(f"k{i:03d}", f"{i}".encode(), None, label=f"l{i % 3}") for i in range(250)]
+        results = await backend.compare_and_set(KIND, writes)
+        assert {result.key: result.stamp for result in results if not result.written} == taken
+        values = {record.key: record.value for record in await listed(backend)}
+        assert values == {write.key: b"v" if write.key in taken else write.value for write in writes}
+
     async def test_a_thousand_writes_in_one_call(self, backend):
         """A call may be large, and read_many finds all of it."""
         keys = [f"k{i:05d}" for i in range(PAGE + 500)]
