@@ -48,7 +48,8 @@ _decoder = msgspec.json.Decoder(
 
 def label_of(doc: DocStatus) -> str:
     """The label a document's record carries."""
-    extraction, build = doc.extraction, doc.build
+    extraction, build, held = doc.extraction, doc.build, doc.links
+    links = [(slug, held[slug].state, _configured(held[slug].parts)) for slug in doc.due_in if slug in held]
     return _label(
         doc.source,
         doc.presence,
@@ -58,13 +59,7 @@ def label_of(doc: DocStatus) -> str:
         build.status,
         build.reason,
         doc.claim is not None,
-        tuple(
-            [
-                (slug, doc.links[slug].state, _configured(doc.links[slug].parts))
-                for slug in doc.due_in
-                if slug in doc.links
-            ]
-        ),
+        tuple(links),
     )
 
 
