@@ -48,6 +48,10 @@ def main(words: list[str]) -> int:
     """Plant the bugs; 0 if each was caught and none of the tests fails without them."""
     n_missed = 0
     bugs = chosen(words)
+    if not bugs:
+        names = ", ".join(dict.fromkeys(bug.name for bug in BUGS))
+        typer.echo(f"No bug is called {' '.join(words)!r}. There are: {names}.")
+        return 2
     with tempfile.TemporaryDirectory() as folder:
         workplace = Workplace(Path(folder).resolve())
         code, printed = workplace.test(*dict.fromkeys(test for bug in bugs for test in tests_of(bug)))
