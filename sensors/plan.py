@@ -4,39 +4,26 @@ What it costs is in proportion to what changed: a listing is compared with the s
 confirms, and only documents that differ are looked at there. Nothing is lost by dying at any point: first the state
 confirms no snapshot, then come partitions, records, the snapshot, and what confirms it; each step repeated changes
 nothing.
-
-Records may also be taken out of the state by somebody else, and no snapshot tells of that. So what it says is compared
-with the records wherever this costs little: their number at every discovery, and below a prefix each of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from itertools import islice
-from typing import Protocol, TypeVar
 
 from resources.clock import utc_now
-from resources.document_source.document_ids import document_id, is_below, parent_of, source_uri
-from resources.document_source.document_source import DocumentSource, SourceObject
-from resources.document_state import removals, transitions
+from resources.document_source.document_ids import document_id, parent_of
+from resources.document_source.document_source import DocumentSource
+from resources.document_state import removals
 from resources.document_state.document_state_store import DocumentStateStore
-from resources.document_state.label import DocumentLabel
-from resources.document_state.model import LISTED, UNWANTED, DocStatus, Presence
+from resources.document_state.model import LISTED, UNWANTED, Presence
 from sensors.differences import Differences, compare
 from sensors.discovered import Discovered
-from sensors.listing import Listing, Listings
+from sensors.groups import in_groups
+from sensors.known import Known, below
+from sensors.listing import Listings
+from sensors.taking import Partitions, Taking, unwanted_containers
 
-CHUNK = 2_000
 # A source that lost fewer documents than this is believed, whatever share of it they are.
 _BELIEVED_LOSS = 20
-
-T = TypeVar("T")
-
-
-class Partitions(Protocol):
-    """The set of documents Dagster knows."""
-
-    def add(self, document_ids: Sequence[str]) -> None:
-        """Make documents partitions; those that are already stay."""
 
 
 class Discovery:
@@ -58,6 +45,7 @@ class Discovery:
         self._stores = tuple(stores)
         self._max_vanished_share = max_vanished_share
         self._grace = grace
+        self._known = Known(source, state)
 
     async def run(
         self,
@@ -83,7 +71,7 @@ class Discovery:
             SourceError: the listing failed; no document was changed.
         """
         listing = self._listings.of(self._source)
-        known, lost = await self._known(listing, clock(), prefix, reconcile=reconcile)
+        known, lost = await self._known.confirmed(listing, clock(), prefix, reconcile=reconcile)
         found = self._compare(known, prefix, limit)
         found.renewed |= lost
         result = Discovered(n_unchanged=found.n_unchanged, incomplete=found.incomplete)
@@ -91,10 +79,11 @@ class Discovery:
         vanished = found.vanished
         if not accept_vanished and self._looks_like_a_lie(found):
             vanished, result.vanished_refused = [], len(found.vanished)
-        for chunk in _chunks(sorted(found.news, key=lambda item: item.source_uri)):
-            await self._take(chunk, partitions, clock(), listing, found, result)
-        for gone in _chunks(vanished):
-            await self._lose(gone, clock(), listing, found, result)
+        taking = Taking(self._source, self._state, self._stores, self._grace, listing, found, result)
+        for listed in in_groups(sorted(found.news, key=lambda item: item.source_uri)):
+            await taking.take(listed, partitions, clock())
+        for gone in in_groups(vanished):
+            await taking.lose(gone, clock())
         if found.renewed or listing.is_held:
             await listing.confirm(found.entries)
         return result
@@ -110,14 +99,10 @@ class Discovery:
         Raises:
             SourceError: the listing failed.
         """
-        known = await self._listings.of(self._source).read(clock())
-        if known is None or not await self._has_as_many(known):
-            known = await self._from_records()
-        else:
-            await self._drop_lost(known, prefix)
+        known = await self._known.looked_at(self._listings.of(self._source), clock(), prefix)
         found = self._compare(known, prefix)
         listed = {self.id_of(item.source_uri): item for item in found.news}
-        unwanted = await self._unwanted_containers(found.news)
+        unwanted = await unwanted_containers(self._state, self._source.org_id, found.news)
         gone = {self.id_of(uri): uri for uri in found.vanished}
         docs = await self._state.get_many([*listed, *gone])
         news = []
@@ -134,229 +119,17 @@ class Discovery:
         if self._looks_like_a_lie(found):
             doubts.vanished_refused = len(found.vanished)
         else:
-            lost = {key: self._without_object(docs[key], clock()) for key in gone if _is_listed(docs.get(key))}
-            news += [(gone[key], "vanished") for key, doc in lost.items() if doc.presence is Presence.VANISHED]
+            known_docs = [docs[key] for key in gone if key in docs and docs[key].presence in LISTED]
+            lost = [removals.unlisted(doc, self._grace, clock()) for doc in known_docs]
+            news += [(doc.source_uri, "vanished") for doc in lost if doc.presence is Presence.VANISHED]
         return news, doubts
 
     def id_of(self, uri: str) -> str:
         """The document id of one of the source's objects."""
         return document_id(self._source.org_id, uri)
 
-    async def _known(
-        self, listing: Listing, now: datetime, prefix: bytes, *, reconcile: bool
-    ) -> tuple[dict[str, str], bool]:
-        """The entries of the confirmed snapshot, and whether some were dropped because their records are lost.
-
-        They are made from the records if none is confirmed, if it is time or wanted, or if their number differs.
-        """
-        known = await listing.read(now)
-        if known is not None and not reconcile and await self._has_as_many(known):
-            return known, await self._drop_lost(known, prefix)
-        await listing.hold()  # before the records are read: who writes one from now on learns that we did
-        known = await self._from_records()
-        await listing.confirm(known, reconciled_at=now)
-        return known, False
-
-    async def _has_as_many(self, known: dict[str, str]) -> bool:
-        """Whether there are as many records as entries, where it costs little to ask; else it is believed.
-
-        A document that a person had deleted has an entry or not, as its object was listed since or not.
-
-        A label does not say whose a document is. So where two organisations share a source's name the numbers differ
-        at every discovery, and each reads the records: slower, never wrong.
-        """
-        if not self._state.counts_cheaply:
-            return True
-        counts = await self._state.counts()
-        n_listed = sum(count for label, count in counts.items() if self._is_listed_here(label))
-        n_unwanted = sum(count for label, count in counts.items() if self._is_here(label, UNWANTED))
-        return n_listed <= len(known) <= n_listed + n_unwanted
-
-    async def _drop_lost(self, known: dict[str, str], prefix: bytes) -> bool:
-        """Drop the entries below a prefix that have no present record any more, so that the listing shows them as new.
-
-        Nothing is looked at without a prefix: it would be every record. Returns whether one was dropped.
-        """
-        if not prefix:
-            return False
-        start, n_known = self._start(prefix), len(known)
-        for uris in _chunks([uri for uri in known if is_below(uri, start)]):
-            by_id = {self.id_of(uri): uri for uri in uris}
-            docs = await self._state.get_many(list(by_id))
-            for key, uri in by_id.items():
-                if not _is_listed(docs.get(key)):
-                    del known[uri]
-        return len(known) < n_known
-
-    async def _from_records(self) -> dict[str, str]:
-        """The content version of every present record of the source; "" for those that a listing lacked."""
-        listed = self._state.iter_statuses(self._is_listed_here)
-        org_id = self._source.org_id
-        return {
-            doc.source_uri: doc.content_version if doc.presence is Presence.PRESENT else ""
-            async for doc in listed
-            if doc.org_id == org_id
-        }
-
-    def _is_listed_here(self, label: DocumentLabel) -> bool:
-        return self._is_here(label, LISTED)
-
-    def _is_here(self, label: DocumentLabel, presences: frozenset[Presence]) -> bool:
-        return label.source == self._source.name and label.presence in presences
-
-    def _start(self, prefix: bytes) -> str:
-        """The source URI of a prefix; "" for none."""
-        return source_uri(self._source.name, prefix.rstrip(b"/")) if prefix else ""
-
     def _compare(self, known: dict[str, str], prefix: bytes, limit: int | None = None) -> Differences:
-        return compare(self._source.list_objects(prefix), known, self._start(prefix), limit)
+        return compare(self._source.list_objects(prefix), known, below(self._source, prefix), limit)
 
     def _looks_like_a_lie(self, found: Differences) -> bool:
         return found.n_lost > max(_BELIEVED_LOSS, found.n_known * self._max_vanished_share)
-
-    async def _take(
-        self,
-        listed: Sequence[SourceObject],
-        partitions: Partitions,
-        now: datetime,
-        listing: Listing,
-        found: Differences,
-        result: Discovered,
-    ) -> None:
-        """Create or renew the records of listed objects."""
-        by_id = {self.id_of(item.source_uri): item for item in listed}
-        known = await self._state.get_many(list(by_id))
-        damaged = self._leave_damaged({key: item.source_uri for key, item in by_id.items()}, found, result)
-        by_id = {key: item for key, item in by_id.items() if key not in damaged}
-        unwanted = await self._unwanted_containers(item for key, item in by_id.items() if key not in known)
-        by_id = {key: item for key, item in by_id.items() if parent_of(item.source_uri) not in unwanted or key in known}
-        writes: list[tuple[DocStatus, DocStatus | None]] = []
-        back: list[str] = []
-        for key, item in by_id.items():
-            doc = known.get(key)
-            if doc is not None and doc.source_uri != item.source_uri:
-                raise ValueError(f"Documents '{doc.source_uri}' and '{item.source_uri}' have the same id '{key}'.")
-            if doc is None:
-                writes.append((self._new(key, item, now), None))
-                back.append(key)
-            elif doc.presence in UNWANTED or (doc.claim is None and _is_unchanged(doc, item)):
-                result.n_unchanged += 1
-                found.agree(item.source_uri, item.content_version)
-            elif doc.claim is not None:
-                result.n_busy += 1
-            else:
-                writes.append((self._changed(doc, item, now), doc))
-                if doc.presence is not Presence.PRESENT or doc.extraction.reason is not None:
-                    back.append(key)
-        if back:
-            partitions.add(back)
-        for (new, old), stored in zip(writes, await self._write(listing, writes), strict=True):
-            if stored is None:
-                result.n_busy += 1
-                continue
-            found.agree(new.source_uri, new.content_version)
-            _count_taken(new, old, result)
-
-    async def _unwanted_containers(self, listed: Iterable[SourceObject]) -> set[str]:
-        """Containers of objects that a person had deleted: what is put into them is not wanted either."""
-        parents = {parent for item in listed if (parent := parent_of(item.source_uri))}
-        above = set(parents)
-        while parents := {outer for parent in parents if (outer := parent_of(parent))}:
-            above |= parents
-        docs = await self._state.get_many([self.id_of(uri) for uri in above]) if above else {}
-        away = {doc.source_uri for doc in docs.values() if doc.presence in UNWANTED}
-        return {uri for uri in above if uri in away or any(is_below(uri, deleted) for deleted in away)}
-
-    async def _lose(
-        self, uris: Sequence[str], now: datetime, listing: Listing, found: Differences, result: Discovered
-    ) -> None:
-        """Mark the records of objects that are gone."""
-        by_id = {self.id_of(uri): uri for uri in uris}
-        known = await self._state.get_many(list(by_id))
-        damaged = self._leave_damaged(by_id, found, result)
-        writes: list[tuple[DocStatus, DocStatus | None]] = []
-        for key, uri in by_id.items():
-            doc = known.get(key)
-            if key in damaged:
-                continue
-            if doc is None or not _is_listed(doc):
-                found.drop(uri)
-            elif doc.claim is not None:
-                result.n_busy += 1
-                found.agree(uri, "")
-            elif (lost := self._without_object(doc, now)) is doc:
-                result.n_missing += 1
-                found.agree(uri, "")
-            else:
-                writes.append((lost, doc))
-        for (new, _), stored in zip(writes, await self._write(listing, writes), strict=True):
-            if stored is None:
-                result.n_busy += 1
-                found.agree(new.source_uri, "")
-            elif new.presence is Presence.MISSING:
-                result.n_missing += 1
-                found.agree(new.source_uri, "")
-            else:
-                result.vanished.append(new.document_id)
-                found.drop(new.source_uri)
-
-    def _leave_damaged(self, uris: Mapping[str, str], found: Differences, result: Discovered) -> set[str]:
-        """Those of objects just looked up whose record is damaged: they are looked at again until it is mended."""
-        damaged = uris.keys() & self._state.damaged
-        for key in damaged:
-            found.agree(uris[key], "")
-        result.n_damaged += len(damaged)
-        return damaged
-
-    async def _write(
-        self, listing: Listing, writes: Sequence[tuple[DocStatus, DocStatus | None]]
-    ) -> list[DocStatus | None]:
-        if not writes:
-            return []
-        await listing.hold()
-        return await self._state.set_many(writes)
-
-    def _new(self, key: str, item: SourceObject, now: datetime) -> DocStatus:
-        source = self._source
-        return transitions.discovered(
-            key, source.org_id, source.name, item.source_uri, item.content_version, item.size, self._stores, now
-        )
-
-    def _without_object(self, doc: DocStatus, now: datetime) -> DocStatus:
-        """What becomes of a document whose object is not listed; itself while its grace period lasts."""
-        if not self._grace:
-            return removals.vanished(doc, now)
-        # A time ahead of us is of a clock that was wrong then, or ours is now: the period begins again.
-        if doc.missing_since is None or doc.missing_since > now:
-            return removals.missing(doc, now)
-        return removals.vanished(doc, now) if now - doc.missing_since >= self._grace else doc
-
-    def _changed(self, doc: DocStatus, item: SourceObject, now: datetime) -> DocStatus:
-        if doc.presence is Presence.MISSING and doc.content_version == item.content_version:
-            return removals.reappeared(doc, now)
-        return transitions.content_changed(doc, item.content_version, item.size, self._stores, now)
-
-
-def _is_listed(doc: DocStatus | None) -> bool:
-    return doc is not None and doc.presence in LISTED
-
-
-def _is_unchanged(doc: DocStatus, item: SourceObject) -> bool:
-    """Whether a document is present at the version that was listed."""
-    return doc.presence is Presence.PRESENT and doc.content_version == item.content_version
-
-
-def _count_taken(new: DocStatus, old: DocStatus | None, result: Discovered) -> None:
-    """Count a document that was brought up to its object; one that was only missing is as it was."""
-    if old is None:
-        result.new.append(new.document_id)
-    elif old.presence is Presence.MISSING and old.content_version == new.content_version:
-        result.n_unchanged += 1
-    else:
-        result.changed.append(new.document_id)
-
-
-def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while chunk := list(islice(remaining, CHUNK)):
-        yield chunk

@@ -19,7 +19,7 @@ from resources.clock import utc_now
 from resources.document_source.document_ids import shown_key
 from resources.document_state import removals
 from resources.document_state.model import LISTED, DocStatus, LinkState, Presence
-from sensors.plan import Partitions
+from sensors.taking import Partitions
 
 
 class NotDeletedError(ValueError):

@@ -4,7 +4,7 @@ Each function takes a record and gives the next one, as in `transitions`; nothin
 """
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -16,9 +16,18 @@ from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.transitions import derived
 
 
-def missing(doc: DocStatus, now: datetime) -> DocStatus:
-    """A listing lacks it: until the grace period is over, stores keep what they hold of it."""
-    return derived(doc, now, presence=Presence.MISSING, missing_since=now)
+def unlisted(doc: DocStatus, grace: timedelta, now: datetime) -> DocStatus:
+    """A listing lacks it. Until a grace period is over it is missing, and stores keep what they hold of it.
+
+    Returns:
+        the document itself while it stays missing.
+    """
+    if not grace:
+        return vanished(doc, now)
+    # A time ahead of us is of a clock that was wrong then, or ours is now: the period begins again.
+    if doc.missing_since is None or doc.missing_since > now:
+        return derived(doc, now, presence=Presence.MISSING, missing_since=now)
+    return vanished(doc, now) if now - doc.missing_since >= grace else doc
 
 
 def reappeared(doc: DocStatus, now: datetime) -> DocStatus:

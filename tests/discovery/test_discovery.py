@@ -14,7 +14,7 @@ from resources.document_state.document_state_store import RecordDocumentStateSto
 from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
-from sensors import plan
+from sensors import groups
 from sensors.discovered import Discovered, describe, total
 from sensors.listing import Listings
 from sensors.plan import Discovery
@@ -158,7 +158,7 @@ class TestLimit:
 
     async def test_more_than_one_chunk(self, pile, monkeypatch):
         """More documents than are written at once are all taken, and all vanish."""
-        monkeypatch.setattr(plan, "CHUNK", 7)
+        monkeypatch.setattr(groups, "GROUP", 7)
         keys = [f"{i:02}.md" for i in range(30)]
         pile.put(*keys)
         assert sorted((await pile.run()).new) == sorted(pile.ids(*keys))

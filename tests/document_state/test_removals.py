@@ -1,5 +1,7 @@
 """The changes on a document's way out, and the ways back."""
 
+from datetime import timedelta
+
 import msgspec
 
 from resources.document_state import removals, store_transitions
@@ -7,6 +9,9 @@ from resources.document_state.model import Presence, Status
 from resources.document_state.reasons import Reason
 from resources.document_state.transitions import CLOCK_DOUBT, due_at, is_open
 from tests.document_state.documents import LATER, NOW, POLICY, claimed, complete, content_changed
+
+GRACE = timedelta(days=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
 class TestDeletion:
@@ -50,9 +55,19 @@ class TestDeletion:
     def test_missing_costs_nothing(self):
         """In its grace period a document is neither due nor touched, shows as before, and comes back as it was."""
         before = complete()
-        doc = removals.missing(before, NOW)
+        doc = removals.unlisted(before, GRACE, NOW)
         assert (doc.links, doc.lifecycle, due_at(doc)) == (before.links, before.lifecycle, None)
         assert msgspec.structs.replace(removals.reappeared(doc, NOW), history=before.history) == before
         changed = content_changed(doc)
         assert (changed.presence, changed.missing_since) == (Presence.PRESENT, None)
         assert changed.links == content_changed(before).links
+
+    def test_missing_for_its_grace_period(self):
+        """Without one it vanishes at once; else it stays as it is until the end, counted anew where a clock lied."""
+        assert removals.unlisted(complete(), timedelta(), NOW) == removals.vanished(complete(), NOW)
+        doc = removals.unlisted(complete(), GRACE, NOW)
+        assert (doc.presence, doc.missing_since) == (Presence.MISSING, NOW)
+        assert removals.unlisted(doc, GRACE, NOW + GRACE - MICROSECOND) is doc
+        assert removals.unlisted(doc, GRACE, NOW + GRACE).presence is Presence.VANISHED
+        earlier = removals.unlisted(doc, GRACE, NOW - MICROSECOND)
+        assert (earlier.presence, earlier.missing_since) == (Presence.MISSING, NOW - MICROSECOND)
