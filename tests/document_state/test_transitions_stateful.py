@@ -72,7 +72,7 @@ class DocumentMachine(RuleBasedStateMachine):
     def is_missing(self, then):
         """A listing lacks it; sometimes it is there again as it was, and nothing has happened."""
         before = self.doc
-        self.becomes(removals.missing(self.doc, self.now))
+        self.becomes(removals.unlisted(self.doc, timedelta(days=1), self.now))
         if then:
             self.becomes(removals.reappeared(self.doc, self.now))
             told = {"updated_at": self.doc.updated_at, "history": self.doc.history}

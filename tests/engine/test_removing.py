@@ -1,5 +1,7 @@
 """The way out of the stores: proven by a read, and with everything that was made of it where a person asked for it."""
 
+from datetime import timedelta
+
 import pytest
 
 from resources.artifact_store.artifact_key import tag_of
@@ -100,7 +102,7 @@ class TestProof:
         """In the grace period nobody removes a document, not even who names it, nor is it read."""
         await filled(shop, "a.md")
         doc = await shop.doc("a.md")
-        await shop.state.set_many([(removals.missing(doc, utc_now()), doc)])
+        await shop.state.set_many([(removals.unlisted(doc, timedelta(days=1), utc_now()), doc)])
         assert (await shop.pull()).reports == []
         assert (await shop.work_on("a.md", named=True, force=True)).outcomes == {"a.md": Outcome.UNCHANGED}
         assert len(shop.held("s")) == len(shop.held("t")) == 1
