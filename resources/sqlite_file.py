@@ -1,13 +1,14 @@
 """A SQLite file of ours: how it is made, opened by each thread, and written in whole transactions."""
 
 import contextlib
+import errno
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 PATIENCE_SECONDS = 30.0
 PAGE_BYTES = 8192
@@ -22,10 +23,27 @@ class NewerFormatError(Exception):
         super().__init__(f"{path} has format {found}; this version reads up to {known}. Upgrade ingest-assets.")
 
 
-class SqliteFile:
-    """One file in WAL mode, readable by its owner only, with a connection for each thread that uses it."""
+class _Opened(NamedTuple):
+    """A connection, and the device and inode of the file it reads and writes."""
 
-    def __init__(self, path: Path, migrations: Sequence[Sequence[str]], synchronous: Literal["NORMAL", "FULL"]) -> None:
+    connection: sqlite3.Connection
+    identity: tuple[int, int]
+
+
+class SqliteFile:
+    """One file in WAL mode, readable by its owner only, with a connection for each thread that uses it.
+
+    What counts is the file that stands at the path. If it is replaced (a backup was put back), each thread goes on with
+    the new one; a connection to the old one would read and write what nobody else sees, without an error.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        migrations: Sequence[Sequence[str]],
+        synchronous: Literal["NORMAL", "FULL"],
+        prepare: Callable[[sqlite3.Connection], None] = lambda _: None,
+    ) -> None:
         """Nothing is opened before it is used.
 
         Args:
@@ -33,12 +51,15 @@ class SqliteFile:
             migrations: for each format the statements that make it from the one before, the first from nothing; a file
                 of a format beyond these is refused.
             synchronous: FULL keeps each commit through a power cut; NORMAL may lose the last ones, never half of one.
+            prepare: is given each new connection, to make in the file what else is needed there.
         """
         self.path = path
+        self._prepare_more = prepare
         self._migrations = migrations
         self._synchronous = synchronous
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
+        self._was_there = False
 
     @property
     def connection(self) -> sqlite3.Connection:
@@ -46,13 +67,17 @@ class SqliteFile:
 
         Raises:
             NewerFormatError: a newer version made the file.
+            FileNotFoundError: it was there, and has been removed since; a new one is not made in its place.
             sqlite3.Error, OSError: it cannot be opened.
         """
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._open()
-            self._connections.append(connection)
-        return connection
+        opened: _Opened | None = getattr(self._local, "opened", None)
+        if opened is not None and opened.identity != self._identity():
+            self._leave(opened)
+            opened = None
+        if opened is None:
+            opened = self._local.opened = self._open()
+            self._connections.append(opened.connection)
+        return opened.connection
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -85,17 +110,36 @@ class SqliteFile:
             connection.close()
         self._local = threading.local()
 
-    def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with contextlib.suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    def _open(self) -> _Opened:
+        if not self._was_there:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        # Before it is opened: if it is replaced in between, the next use finds another one, and opens that.
+        identity = self._identity()
         connection = sqlite3.connect(self.path, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(connection)
+            self._prepare_more(connection)
         except BaseException:
             connection.close()
             raise
-        return connection
+        self._was_there = True
+        return _Opened(connection, identity)
+
+    def _leave(self, opened: _Opened) -> None:
+        """Close a connection to a file that stands at the path no more. SQLite then leaves what stands there alone."""
+        del self._local.opened
+        self._connections.remove(opened.connection)
+        opened.connection.close()
+
+    def _identity(self) -> tuple[int, int]:
+        """Which file stands at the path."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, "it was removed while it was in use", str(self.path)) from None
+        return found.st_dev, found.st_ino
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         # Of the pages SQLite makes by itself a document's record fills a third or overflows it (measured: a million

@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from ingest_assets.api.read_model.document_index import IndexUnavailableError
 from ingest_assets.api.read_model.replica import NotBuiltError
 from ingest_assets.components import UnknownNameError
 from resources.artifact_store.artifact_store import ArtifactStoreError
@@ -155,6 +156,7 @@ _PROBLEMS: dict[type[Exception], Callable[[Any], Problem]] = {
     BackendError: _state,
     StoreError: _store,
     ArtifactStoreError: lambda _: unavailable("The artifact store"),
+    IndexUnavailableError: lambda _: unavailable("The state store"),
     NotBuiltError: lambda _: unavailable("The read model is still being built; it"),
 }
 

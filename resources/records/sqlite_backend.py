@@ -92,6 +92,10 @@ class SqliteBackend(RecordBackend):
             raise BackendCorruptError(self.uri, f"{error}. Restore the file from a backup.") from error
         except NewerFormatError as error:
             raise BackendCorruptError(self.uri, str(error)) from error
+        except FileNotFoundError as error:
+            raise BackendUnavailableError(
+                self.uri, f"{error.strerror}. Put it back; or run `ingest run`, which lists and does everything anew."
+            ) from error
         except OSError as error:
             raise BackendError(self.uri, f"cannot open it: {error.strerror}.") from error
 

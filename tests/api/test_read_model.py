@@ -10,14 +10,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ingest_assets.api.read_model.document_index import DocumentIndex
+from ingest_assets.api.read_model.document_index import DocumentIndex, IndexUnavailableError
 from ingest_assets.api.read_model.queries import TRIGGERS
 from ingest_assets.api.read_model.replica import NotBuiltError, Replica
 from ingest_assets.api.read_model.state_file import open_in_state_file
 from resources.document_source.document_ids import source_uri
 from resources.document_state import removals, transitions
 from resources.document_state.document_state_store import KIND, RecordDocumentStateStore
-from resources.document_state.label import DocumentLabel, label_of
+from resources.document_state.label import DocumentLabel, label_of, read_label
 from resources.document_state.link_counts import last_pushes
 from resources.document_state.model import Claim, DocStatus, DocumentStoreLink, LinkState, Presence, Status
 from resources.records.backend import RecordBackend
@@ -170,6 +170,26 @@ async def test_a_state_file_that_lost_a_trigger_is_indexed_anew(tmp_path: Path, 
     await RecordDocumentStateStore(backend).set_many([(_found("a.md"), None)])
     index = open_in_state_file(backend.path)
     assert index.page("ours", lambda _: True, "", "", 9) == ["000-ours"]
+    index.close()
+    await backend.close()
+
+
+async def test_a_state_file_that_was_replaced_is_indexed_too(tmp_path: Path) -> None:
+    """A file put in its place has other documents and numbers of labels, and no index yet; without one it says so."""
+    backend, other = SqliteBackend(tmp_path / "state.db"), SqliteBackend(tmp_path / "other.db")
+    await RecordDocumentStateStore(backend).set_many([(_found("a.md"), None)])
+    index = open_in_state_file(backend.path)
+    assert index.page("ours", lambda _: True, "", "", 9) == ["000-ours"]
+    renamed = msgspec.structs.replace(_found("b.md", number=1), source="another")
+    await RecordDocumentStateStore(other).set_many([(renamed, None)])
+    await other.close()
+    for file in tmp_path.glob("state.db*"):
+        file.unlink()
+    with pytest.raises(IndexUnavailableError, match="removed"):
+        index.counts("ours", lambda _: True)
+    other.path.rename(backend.path)
+    assert index.page("ours", lambda _: True, "", "", 9) == ["001-ours"]
+    assert index.counts("ours", lambda _: True) == {read_label(label_of(renamed)): 1}
     index.close()
     await backend.close()
 

@@ -99,6 +99,31 @@ class TestFile:
         await backend.close()
         assert [record.key for record in await listed(backend)] == ["a"]
 
+    async def test_file_put_in_its_place_is_the_one_used(self, backend, path, tmp_path):
+        """A backup that was put back is read and written from then on, and the file that stood there no more."""
+        await put(backend, "old")
+        backup = SqliteBackend(tmp_path / "backup.db")
+        await put(backup, "restored")
+        await backup.close()
+        backup.path.rename(path)
+        for left in path.parent.glob("*-*"):
+            left.unlink()
+        assert [record.key for record in await listed(backend)] == ["restored"]
+        await put(backend, "new")
+        assert raw(path, "SELECT key FROM records ORDER BY key") == [("new",), ("restored",)]
+
+    async def test_leaving_an_old_file_spares_the_new_one(self, backend, path):
+        """What others have written into the new file, and SQLite has not moved out of its log yet, is not lost."""
+        await put(backend, "old")
+        for file in path.parent.iterdir():
+            file.unlink()
+        other = SqliteBackend(path)
+        await put(other, "new")
+        assert [record.key for record in await listed(backend)] == ["new"]
+        await backend.close()
+        assert raw(path, "SELECT key FROM records") == [("new",)]
+        await other.close()
+
     async def test_only_its_owner_may_read(self, backend, path):
         """Folder and file belong to the user alone, SQLite's own files beside it included."""
         await put(backend, "a")
@@ -171,6 +196,17 @@ class TestErrors:
         assert await backend.count_labels(KIND) == {"": 1, "m": 1}
         assert [due.key for due in await backend.list_due(KIND, NOW, 9)] == ["b"]
         assert raw(path, "PRAGMA user_version") == [(len(MIGRATIONS),)]
+
+    async def test_removed_file_is_unavailable(self, backend, path):
+        """No empty file takes its place, for whoever puts a backup back to find; what is put there then is used."""
+        await put(backend, "a")
+        aside = path.rename(path.with_name("aside.db"))
+        for call in (backend.read(KIND, "a"), backend.compare_and_set(KIND, [Write("b", b"", None)])):
+            with pytest.raises(BackendUnavailableError, match="removed while it was in use"):
+                await call
+        assert not path.exists()
+        aside.rename(path)
+        assert [record.key for record in await listed(backend)] == ["a"]
 
     async def test_locked_file_is_unavailable(self, backend, path):
         """A lock that outlasts our patience is an outage; afterwards the same backend works."""
