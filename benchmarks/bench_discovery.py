@@ -22,6 +22,7 @@ from pathlib import Path
 from resources.artifact_store.sqlite_artifact_store import SqliteArtifactStore
 from resources.clock import utc_now
 from resources.document_source.document_source import DocumentSource, ReadResult, SourceObject
+from resources.document_source.left_out import LeftOut
 from resources.document_state.document_state_store import RecordDocumentStateStore
 from resources.records.backend import RecordBackend
 from resources.records.record import Record, Stamp, Write
@@ -42,7 +43,11 @@ class MadeUpSource(DocumentSource):
     def __init__(self, objects: int, changed: int = 0, gone: int = 0) -> None:
         self.objects, self.changed, self.gone = objects, changed, gone
 
-    def list_objects(self, prefix: bytes = b"") -> Iterator[SourceObject]:  # noqa: ARG002
+    def list_objects(
+        self,
+        prefix: bytes = b"",  # noqa: ARG002
+        left_out: LeftOut | None = None,  # noqa: ARG002
+    ) -> Iterator[SourceObject]:
         """See DocumentSource."""
         for number in range(self.objects):
             if self.changed <= number < self.changed + self.gone:

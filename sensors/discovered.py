@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from resources.document_source.left_out import LeftOut
+
 
 class Discovered(msgspec.Struct):
     """What a discovery did.
@@ -17,6 +19,7 @@ class Discovered(msgspec.Struct):
         vanished_refused: how many missing documents were kept, because so many at once look like a source that lies.
         incomplete: what could not be listed; nothing was taken to have vanished then.
         truncated: more has changed than one discovery may take; the next one goes on.
+        left_out: what lies in the source and is no document.
     """
 
     new: list[str] = []
@@ -29,6 +32,7 @@ class Discovered(msgspec.Struct):
     vanished_refused: int = 0
     truncated: bool = False
     incomplete: str = ""
+    left_out: LeftOut = msgspec.field(default_factory=LeftOut)
 
     @property
     def n_listed(self) -> int:
@@ -50,6 +54,7 @@ def total(results: Mapping[str, Discovered]) -> Discovered:
         whole.vanished_refused += result.vanished_refused
         whole.truncated |= result.truncated
         whole.incomplete = whole.incomplete or result.incomplete
+        whole.left_out.add_all(result.left_out)
     return whole
 
 

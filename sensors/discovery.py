@@ -34,7 +34,7 @@ def build_discovery_sensor(
         found = discover(context.instance)
         changes = found.new or found.changed or found.vanished
         events = [dg.AssetObservation(asset_key, metadata=_metadata(found))] if asset_key and changes else []
-        return dg.SensorResult(skip_reason=describe(found), asset_events=events)
+        return dg.SensorResult(skip_reason=f"{describe(found)} {found.left_out}".rstrip(), asset_events=events)
 
     return discovery
 
@@ -45,4 +45,5 @@ def _metadata(found: Discovered) -> dict[str, int]:
         "changed": len(found.changed),
         "vanished": len(found.vanished),
         "unchanged": found.n_unchanged,
+        "left_out": found.left_out.n,
     }

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from resources.clock import utc_now
 from resources.document_source.document_ids import document_id, parent_of
 from resources.document_source.document_source import DocumentSource
+from resources.document_source.left_out import LeftOut
 from resources.document_state import removals
 from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.model import LISTED, UNWANTED, Presence
@@ -72,9 +73,10 @@ class Discovery:
         """
         listing = self._listings.of(self._source)
         known, lost = await self._known.confirmed(listing, clock(), prefix, reconcile=reconcile)
-        found = self._compare(known, prefix, limit)
+        left_out = LeftOut()
+        found = self._compare(known, prefix, left_out, limit)
         found.renewed |= lost
-        result = Discovered(n_unchanged=found.n_unchanged, incomplete=found.incomplete)
+        result = Discovered(n_unchanged=found.n_unchanged, incomplete=found.incomplete, left_out=left_out)
         result.truncated = found.n_news > len(found.news)
         vanished = found.vanished
         if not accept_vanished and self._looks_like_a_lie(found):
@@ -94,13 +96,14 @@ class Discovery:
         """What `run` would find: source URIs, each with `new`, `changed` or `vanished`. Changes nothing.
 
         Returns:
-            The news, and a discovery that says what would not be believed or could not be listed.
+            The news, and a discovery that says what would not be believed, could not be listed or is left out.
 
         Raises:
             SourceError: the listing failed.
         """
         known = await self._known.looked_at(self._listings.of(self._source), clock(), prefix)
-        found = self._compare(known, prefix)
+        left_out = LeftOut()
+        found = self._compare(known, prefix, left_out)
         listed = {self.id_of(item.source_uri): item for item in found.news}
         unwanted = await unwanted_containers(self._state, self._source.org_id, found.news)
         gone = {self.id_of(uri): uri for uri in found.vanished}
@@ -115,7 +118,7 @@ class Discovery:
                 doc.presence not in LISTED or doc.content_version != item.content_version
             ):
                 news.append((item.source_uri, "changed"))
-        doubts = Discovered(n_unchanged=found.n_unchanged, incomplete=found.incomplete)
+        doubts = Discovered(n_unchanged=found.n_unchanged, incomplete=found.incomplete, left_out=left_out)
         if self._looks_like_a_lie(found):
             doubts.vanished_refused = len(found.vanished)
         else:
@@ -128,8 +131,10 @@ class Discovery:
         """The document id of one of the source's objects."""
         return document_id(self._source.org_id, uri)
 
-    def _compare(self, known: dict[str, str], prefix: bytes, limit: int | None = None) -> Differences:
-        return compare(self._source.list_objects(prefix), known, below(self._source, prefix), limit)
+    def _compare(
+        self, known: dict[str, str], prefix: bytes, left_out: LeftOut, limit: int | None = None
+    ) -> Differences:
+        return compare(self._source.list_objects(prefix, left_out), known, below(self._source, prefix), limit)
 
     def _looks_like_a_lie(self, found: Differences) -> bool:
         return found.n_lost > max(_BELIEVED_LOSS, found.n_known * self._max_vanished_share)

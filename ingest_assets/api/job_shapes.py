@@ -39,7 +39,11 @@ class WantedListing(Shape):
 
 
 class ListedShape(Shape):
-    """What a listing found. `doubts`: why a source could not be listed, or was not believed."""
+    """What a listing found.
+
+    `nLeftOut`: what lies in the sources and is no document.
+    `doubts`: why a source could not be listed, or was not believed.
+    """
 
     n_new: int
     n_changed: int
@@ -47,6 +51,7 @@ class ListedShape(Shape):
     n_unchanged: int
     n_missing: int
     n_busy: int
+    n_left_out: int
     doubts: tuple[str, ...]
 
 

@@ -96,6 +96,8 @@ def _print(planned: Forecast) -> None:
             f"{counted(len(planned.documents))} would be worked on, {planned.n_to_extract} of them extracted; "
             f"at most {planned.n_chunks:,} chunks embedded."
         )
+    if planned.left_out.n:
+        say(str(planned.left_out))
     if planned.spending is not None:
         _print_total(planned.spending)
 

@@ -89,6 +89,7 @@ def _outcome_fields(outcome: RequestOutcome) -> dict[str, Any]:
         ],
         "source_errors": list(outcome.source_errors),
         "vanished_refused": outcome.discovered.vanished_refused,
+        "left_out": outcome.discovered.left_out,
     }
 
 
@@ -98,6 +99,8 @@ def print_outcome(outcome: RequestOutcome) -> None:
         complain(error)
     if outcome.discovered.vanished_refused:
         complain(describe(outcome.discovered))
+    if outcome.discovered.left_out.n:
+        say(str(outcome.discovered.left_out))
     job, selected = outcome.job, outcome.selected
     if job is None:
         say(f"Nothing to do: {counted(selected.n_unchanged)} unchanged.")

@@ -67,7 +67,7 @@ class CarryingOut(Request):
         whole = total(found)
         listed = Listed(
             len(whole.new), len(whole.changed), len(whole.vanished), whole.n_unchanged, whole.n_missing, whole.n_busy,
-            tuple(doubts),
+            tuple(doubts), whole.left_out.n,
         )  # fmt: skip
         job = await self._components.jobs.change(job.job_id, lambda job: msgspec.structs.replace(job, listed=listed))
         return await self._give_what_is_due(job, parts, whole) if job.errand is Errand.INGESTING else job

@@ -14,6 +14,7 @@ from ingest_assets.upkeep.staleness import Configured, extraction_differences
 from resources.clock import utc_now
 from resources.document_source.document_ids import shown_key
 from resources.document_source.document_source import SourceError
+from resources.document_source.left_out import LeftOut
 from resources.document_state.model import DocStatus, LinkState, Presence, Status
 from resources.document_state.take_up import Action, Mode, action_for
 from sensors.discovered import describe
@@ -42,6 +43,7 @@ class Forecast(msgspec.Struct, frozen=True):
     `n_to_extract` and `n_chunks` are told of what somebody asks for: how many documents would be extracted, and how
     many chunks embedded at most, for all stores together; those a store holds already are not embedded again.
     `begun_anew`: stores that hold another embedder's vectors, so they would be emptied first and built as a whole.
+    `left_out`: what lies in the sources and is no document.
     `spending`: what the documents that are extracted would cost, if that was asked for and the extractor is paid.
     """
 
@@ -53,6 +55,7 @@ class Forecast(msgspec.Struct, frozen=True):
     n_chunks: int | None = None
     begun_anew: tuple[str, ...] = ()
     spending: SpendEstimate | None = None
+    left_out: LeftOut = msgspec.field(default_factory=LeftOut)
 
 
 async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> Forecast:
@@ -60,6 +63,7 @@ async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> 
     parts = await parts_of(components, paths, remember=False)
     planned: dict[str, Planned] = {}
     errors: list[str] = []
+    left_out = LeftOut()
     n_listed = 0
     if mode is not Mode.RETRY_FAILED:
         for part in parts:
@@ -71,6 +75,7 @@ async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> 
             if doubts.vanished_refused or doubts.incomplete:
                 errors.append(describe(doubts))
             n_listed += doubts.n_unchanged
+            left_out.add_all(doubts.left_out)
             for uri, why in found:
                 gone = why == "vanished"
                 key = discovery_of(components, part.source).id_of(uri)
@@ -83,7 +88,7 @@ async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> 
         if key not in planned and needed is not None:
             planned[key] = Planned(key, doc.source_uri, shown_key(doc.source_uri), needed, _why(doc))
     documents = sorted(planned.values(), key=lambda item: item.source_uri)
-    return Forecast(documents, selected.n_unchanged, selected.n_busy, errors)
+    return Forecast(documents, selected.n_unchanged, selected.n_busy, errors, left_out=left_out)
 
 
 def estimate_of(docs: Iterable[DocStatus], asked: Asked, configured: Configured, anew: Sequence[str] = ()) -> Estimate:

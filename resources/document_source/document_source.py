@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from resources.document_source.left_out import LeftOut
 from resources.document_state.reasons import Reason
 
 
@@ -69,8 +70,12 @@ class DocumentSource(ABC):
     parallel_reads: int = 1
 
     @abstractmethod
-    def list_objects(self, prefix: bytes = b"") -> Iterator[SourceObject]:
+    def list_objects(self, prefix: bytes = b"", left_out: LeftOut | None = None) -> Iterator[SourceObject]:
         """Everything the source has, or what lies under a key prefix, in no particular order.
+
+        Args:
+            prefix: the key prefix, or the key of one object.
+            left_out: counts what lies there and is not given, as far as the listing has come.
 
         Raises:
             SourceError: the listing failed or is incomplete.

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from resources.document_source.document_ids import key_of, source_uri
+from resources.document_source.document_ids import key_of, shown_key, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceError, SourceObject
 from resources.document_source.exclusion import DEFAULT_EXCLUDE, Exclusion
+from resources.document_source.left_out import LeftOut, WhyLeftOut
 from resources.document_state.reasons import Reason
 
 # A file written this recently may be written again within one step of the file system's clock, which its time would
@@ -25,7 +26,7 @@ class LocalSource(DocumentSource):
     """A folder and all below it.
 
     Symbolic links are followed only to files that lie inside the folder; nothing outside it is ever read. Names
-    matching `exclude` (at any level) are left out, as are special files.
+    matching `exclude` (at any level) are left out, as are special files. All that is left out is counted.
     """
 
     kind = "folder"
@@ -38,25 +39,27 @@ class LocalSource(DocumentSource):
         self._root = os.fsencode(root)
         self._exclusion = Exclusion(exclude)
 
-    def list_objects(self, prefix: bytes = b"") -> Iterator[SourceObject]:
+    def list_objects(self, prefix: bytes = b"", left_out: LeftOut | None = None) -> Iterator[SourceObject]:
         """See DocumentSource."""
+        left_out = LeftOut() if left_out is None else left_out
         if not os.path.isdir(self._root):  # noqa: PTH112 - bytes paths: names that are no text
             raise SourceError(self.name, f"folder {self.root} does not exist. Create it, or correct its uri.")
         if self._exclusion.leaves_out(prefix):
+            left_out.add(WhyLeftOut.EXCLUDED, self._shown(os.path.join(self._root, prefix)))  # noqa: PTH118
             return
         start = os.path.join(self._root, prefix).rstrip(b"/") if prefix else self._root  # noqa: PTH118
         real_root = os.path.realpath(self._root)
         if os.path.isfile(start):  # noqa: PTH113
             folder, only = os.path.split(start)
             self._check_lies_inside(folder, real_root)
-            yield from self._objects_in(folder, real_root, only=only)
+            yield from self._objects_in(folder, real_root, left_out, only=only)
             return
         self._check_lies_inside(start, real_root)
         folders = [start]
         failed: list[SourceError] = []
         while folders:
             try:
-                yield from self._objects_in(folders.pop(), real_root, folders=folders)
+                yield from self._objects_in(folders.pop(), real_root, left_out, folders=folders)
             except SourceError as error:
                 failed.append(error)
         if failed:
@@ -103,18 +106,28 @@ class LocalSource(DocumentSource):
             raise SourceError(self.name, f"'{shown}' does not lie in folder {self.root}, or is reached by a link.")
 
     def _objects_in(
-        self, folder: bytes, real_root: bytes, *, folders: list[bytes] | None = None, only: bytes | None = None
+        self,
+        folder: bytes,
+        real_root: bytes,
+        left_out: LeftOut,
+        *,
+        folders: list[bytes] | None = None,
+        only: bytes | None = None,
     ) -> Iterator[SourceObject]:
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
-                    if (only is not None and entry.name != only) or self._exclusion.leaves_out_name(entry.name):
+                    if only is not None and entry.name != only:
                         continue
-                    if entry.is_dir(follow_symlinks=False):
+                    if self._exclusion.leaves_out_name(entry.name):
+                        left_out.add(WhyLeftOut.EXCLUDED, self._shown(entry.path))
+                    elif entry.is_dir(follow_symlinks=False):
                         if folders is not None:
                             folders.append(entry.path)
-                    elif (found := self._object(entry, real_root)) is not None:
+                    elif isinstance(found := self._object(entry, real_root), SourceObject):
                         yield found
+                    elif found is not None:
+                        left_out.add(found, self._shown(entry.path))
         except OSError as error:
             shown = os.fsdecode(os.path.relpath(folder, self._root))
             raise SourceError(
@@ -122,19 +135,28 @@ class LocalSource(DocumentSource):
                 f"cannot list '{shown}': {error.strerror}. Nothing is taken to have vanished from this source.",
             ) from error
 
-    def _object(self, entry: "os.DirEntry[bytes]", real_root: bytes) -> SourceObject | None:
+    def _object(self, entry: "os.DirEntry[bytes]", real_root: bytes) -> SourceObject | WhyLeftOut | None:
+        """What an entry is that is no folder; None: it went between being listed and being looked at."""
         if entry.is_symlink() and not _inside(os.path.realpath(entry.path), real_root):
-            return None
+            return WhyLeftOut.LINK_OUT
         try:
-            if not entry.is_file():
-                return None
             found = entry.stat()
         except OSError as error:
             if error.errno in _LEADS_NOWHERE:
-                return None  # a broken link, or it went between being listed and being looked at
+                return WhyLeftOut.BROKEN_LINK if entry.is_symlink() else None
             raise
-        key = entry.path[len(self._root) :].lstrip(b"/")
-        return SourceObject(source_uri(self.name, key), _version(found), found.st_size)
+        if stat.S_ISDIR(found.st_mode):
+            return WhyLeftOut.LINK_TO_FOLDER
+        if not stat.S_ISREG(found.st_mode):
+            return WhyLeftOut.SPECIAL_FILE
+        return SourceObject(source_uri(self.name, self._key(entry.path)), _version(found), found.st_size)
+
+    def _key(self, path: bytes) -> bytes:
+        return path[len(self._root) :].lstrip(b"/")
+
+    def _shown(self, path: bytes) -> str:
+        """A path below the source's folder, for people."""
+        return shown_key(source_uri(self.name, self._key(path)))
 
 
 def _read_unchanged(path: bytes, max_bytes: int) -> ReadResult:

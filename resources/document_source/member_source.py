@@ -13,6 +13,7 @@ from resources.document_source.containers import is_container
 from resources.document_source.document_ids import MEMBER, shown_key, split_member
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceObject
 from resources.document_source.exclusion import Exclusion
+from resources.document_source.left_out import LeftOut, WhyLeftOut
 from resources.document_source.member_tables import MemberTable, MemberTables
 from resources.document_source.member_tree import MemberTree, TreeLimits
 from resources.document_source.unpacker import Unpacker, UnpackError
@@ -60,13 +61,14 @@ class MemberSource(DocumentSource):
         self._opened: OrderedDict[str, tuple[str, MemberTree]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def list_objects(self, prefix: bytes = b"") -> Iterator[SourceObject]:
+    def list_objects(self, prefix: bytes = b"", left_out: LeftOut | None = None) -> Iterator[SourceObject]:
         """See DocumentSource; a container comes before its members."""
+        left_out = LeftOut() if left_out is None else left_out
         before = self._tables.read()
         now: dict[str, MemberTable] = {}
         is_whole = False
         try:
-            for item in self.inner.list_objects(prefix):
+            for item in self.inner.list_objects(prefix, left_out):
                 if not is_container(item.source_uri):
                     yield item
                     continue
@@ -75,7 +77,7 @@ class MemberSource(DocumentSource):
                     table = self._open(item)
                 if table.version:
                     now[item.source_uri] = table
-                yield from self._listed(item, table)
+                yield from self._listed(item, table, left_out)
             is_whole = not prefix
         finally:
             after = now if is_whole else before | now
@@ -107,14 +109,15 @@ class MemberSource(DocumentSource):
         """See DocumentSource."""
         return self.inner.key_of_place(place)
 
-    def _listed(self, item: SourceObject, table: MemberTable) -> Iterator[SourceObject]:
+    def _listed(self, item: SourceObject, table: MemberTable, left_out: LeftOut) -> Iterator[SourceObject]:
         uri = item.source_uri
         yield SourceObject(uri, item.content_version, item.size, is_unlisted=table.is_unlisted)
         for member in table.members:
-            if not any(self._exclusion.leaves_out(unquote_to_bytes(part)) for part in member.path.split(MEMBER)):
-                yield SourceObject(
-                    f"{uri}{MEMBER}{member.path}", member.version, member.size, is_unlisted=member.is_unlisted
-                )
+            member_uri = f"{uri}{MEMBER}{member.path}"
+            if any(self._exclusion.leaves_out(unquote_to_bytes(part)) for part in member.path.split(MEMBER)):
+                left_out.add(WhyLeftOut.EXCLUDED, shown_key(member_uri))
+            else:
+                yield SourceObject(member_uri, member.version, member.size, is_unlisted=member.is_unlisted)
 
     def _open(self, item: SourceObject) -> MemberTable:
         """What lies in a container. The version is "" if that may be otherwise the next time."""

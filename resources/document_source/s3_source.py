@@ -1,6 +1,5 @@
 """Documents in an S3 bucket, or on a server that speaks its protocol."""
 
-import logging
 import threading
 from collections.abc import Iterator, Sequence
 from http import HTTPStatus
@@ -8,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from resources.aws.client import CONNECTIONS
 from resources.aws.location import AwsLocation
-from resources.document_source.document_ids import key_of, source_uri
+from resources.document_source.document_ids import key_of, shown_key, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceError, SourceObject
 from resources.document_source.exclusion import DEFAULT_EXCLUDE, Exclusion
+from resources.document_source.left_out import LeftOut, WhyLeftOut
 from resources.document_state.reasons import Reason
 
 if TYPE_CHECKING:
     from botocore.exceptions import BotoCoreError, ClientError
-
-_logger = logging.getLogger(__name__)
 
 
 class S3Source(DocumentSource):
@@ -43,27 +41,23 @@ class S3Source(DocumentSource):
         self._opened: Any = None
         self._opening = threading.Lock()
 
-    def list_objects(self, prefix: bytes = b"") -> Iterator[SourceObject]:
+    def list_objects(self, prefix: bytes = b"", left_out: LeftOut | None = None) -> Iterator[SourceObject]:
         """See DocumentSource."""
+        left_out = LeftOut() if left_out is None else left_out
         if self._exclusion.leaves_out(prefix):
+            left_out.add(WhyLeftOut.EXCLUDED, shown_key(source_uri(self.name, prefix)))
             return
         listing = _Listing(self)
         if not prefix:
-            yield from self._kept(listing.below(""), listing)
+            yield from self._kept(listing.below(""), listing, left_out)
         else:
             path = prefix.decode(errors="backslashreplace").rstrip("/")
-            yield from self._kept(listing.only(path), listing)
-            yield from self._kept(listing.below(f"{path}/"), listing)
+            yield from self._kept(listing.only(path), listing, left_out)
+            yield from self._kept(listing.below(f"{path}/"), listing, left_out)
             if not listing.n_listed:
                 raise SourceError(
                     self.name, f"nothing is at '{path}' in {self.uri}. If it was removed, name its folder."
                 )
-        if listing.n_markers or listing.n_excluded:
-            _logger.info(
-                "Source '%s': left out %d excluded objects, and %d that only mark a folder: no bytes, and a key that "
-                "ends in '/'.",
-                self.name, listing.n_excluded, listing.n_markers,
-            )  # fmt: skip
 
     def read(self, source_uri: str, max_bytes: int) -> ReadResult:
         """See DocumentSource."""
@@ -114,15 +108,15 @@ class S3Source(DocumentSource):
                 self._opened = open_client(self.location)
             return self._opened
 
-    def _kept(self, listed: Iterator[dict[str, Any]], listing: "_Listing") -> Iterator[SourceObject]:
+    def _kept(self, listed: Iterator[dict[str, Any]], listing: "_Listing", left_out: LeftOut) -> Iterator[SourceObject]:
         skip = len(self.location.prefix)
         for item in listed:
             listing.n_listed += 1
             key = item["Key"][skip:].encode()
             if self._exclusion.leaves_out(key):
-                listing.n_excluded += 1
+                left_out.add(WhyLeftOut.EXCLUDED, shown_key(source_uri(self.name, key)))
             elif not item["Size"] and item["Key"].endswith("/"):
-                listing.n_markers += 1
+                left_out.add(WhyLeftOut.FOLDER_MARKER, shown_key(source_uri(self.name, key)))
             else:
                 yield SourceObject(source_uri(self.name, key), _version(item["ETag"]), item["Size"])
 
@@ -133,8 +127,6 @@ class _Listing:
     def __init__(self, source: S3Source) -> None:
         self._source = source
         self.n_listed = 0
-        self.n_excluded = 0
-        self.n_markers = 0
 
     def below(self, path: str) -> Iterator[dict[str, Any]]:
         """Every object whose key begins with a path, page by page."""

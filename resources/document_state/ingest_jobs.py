@@ -126,6 +126,7 @@ class Listed(msgspec.Struct, frozen=True, omit_defaults=True):
         n_missing: objects that are not listed, whose documents are left alone until the grace period is over.
         n_busy: changed objects whose document a worker holds; the next listing sees them again.
         doubts: why a source could not be listed, or was not believed; a sentence or two each.
+        n_left_out: what lies in the sources and is no document.
     """
 
     n_new: int = 0
@@ -135,6 +136,7 @@ class Listed(msgspec.Struct, frozen=True, omit_defaults=True):
     n_missing: int = 0
     n_busy: int = 0
     doubts: tuple[str, ...] = ()
+    n_left_out: int = 0
 
     @property
     def n_due(self) -> int:

@@ -12,9 +12,11 @@ from ingest_assets.cli.jobs import print_jobs
 from ingest_assets.cli.work import print_outcome
 from ingest_assets.requests.request import RequestOutcome
 from ingest_assets.requests.scope import Selected
+from resources.document_source.left_out import LeftOut, WhyLeftOut
 from resources.document_state.ingest_jobs import IngestJob, JobCounts, JobStatus
 from resources.document_state.process_identity import ProcessIdentity
 from resources.document_state.take_up import Mode
+from sensors.discovered import Discovered, total
 
 JOB_ID = "0123456789abcdef" * 2
 
@@ -58,6 +60,18 @@ def test_counts_are_words(told, n, says):
     """One document is no "1 documents"."""
     print_outcome(RequestOutcome(Selected([], n_unchanged=n)))
     assert told() == f"Nothing to do: {says} unchanged.\n"
+
+
+def test_what_a_listing_left_out_is_told(told):
+    """A link that leads out of its source is missed by nobody, also where there is nothing to do."""
+    left_out = LeftOut()
+    left_out.add(WhyLeftOut.LINK_OUT, "plan.md")
+    left_out.add(WhyLeftOut.SPECIAL_FILE, "queue", 2)
+    print_outcome(RequestOutcome(Selected([]), total({"a": Discovered(left_out=left_out), "b": Discovered()})))
+    assert " ".join(told().split()) == (
+        "Left out: 1 link that leads out of its source (plan.md); 2 pipes, sockets or devices (queue, …). "
+        "Nothing to do: 0 documents unchanged."
+    )
 
 
 @pytest.mark.parametrize(

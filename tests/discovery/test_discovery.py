@@ -50,8 +50,8 @@ class TestNews:
         pile.put("c.md")
         whole = pile.source.list_objects
 
-        def partly(prefix=b""):
-            yield from whole(prefix)
+        def partly(prefix=b"", left_out=None):
+            yield from whole(prefix, left_out)
             raise SourceError("docs", "cannot list 'private'", partial=True)
 
         pile.source.list_objects = partly

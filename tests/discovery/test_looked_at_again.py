@@ -80,7 +80,9 @@ class TestLookedAtAgain:
         pile.put("a.md", text="other")
         pile.put(*(f"{i}.md" for i in range(4)))
         whole = list(pile.source.list_objects())
-        pile.source.list_objects = lambda prefix=b"": iter(sorted(whole, key=lambda item: item.source_uri))
+        pile.source.list_objects = lambda prefix=b"", left_out=None: iter(
+            sorted(whole, key=lambda item: item.source_uri)
+        )
         assert (await pile.run(limit=4)).truncated
         assert (await pile.doc("a.md")).content_version != {i.source_uri: i.content_version for i in whole}["docs:a.md"]
         del pile.source.list_objects

@@ -12,6 +12,7 @@ import pytest
 
 from resources.document_source.document_ids import key_of, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, SourceError
+from resources.document_source.left_out import LeftOut, WhyLeftOut
 from resources.document_source.local_source import LocalSource
 from resources.document_state.reasons import Reason
 from tests.document_source.contract import DocumentSourceContract
@@ -44,6 +45,13 @@ def source(root):
 def keys(source, prefix=b""):
     """The listed keys, sorted."""
     return sorted(key_of(listed.source_uri) for listed in source.list_objects(prefix))
+
+
+def left_out(source, prefix=b"") -> dict[WhyLeftOut, tuple[int, str]]:
+    """What a listing left out: how many, and what one of them is called, by why."""
+    found = LeftOut()
+    list(source.list_objects(prefix, found))
+    return {why: (n, found.examples[why]) for why, n in found.counts.items()}
 
 
 def reason_of(source, key: bytes) -> Reason:
@@ -85,6 +93,7 @@ class TestLinks:
         target = outside / "secret.md"
         (root / "link.md").symlink_to(target if absolute else Path("../outside/secret.md"))
         assert keys(source) == []
+        assert left_out(source) == left_out(source, b"link.md") == {WhyLeftOut.LINK_OUT: (1, "link.md")}
         assert reason_of(source, b"link.md") is Reason.ACCESS_DENIED
 
     def test_link_to_a_folder(self, source, root, outside):
@@ -95,6 +104,8 @@ class TestLinks:
         (root / "out").symlink_to(outside)
         (root / "up").symlink_to("..")
         assert keys(source) == [b"real/a.md"]
+        assert left_out(source)[WhyLeftOut.LINK_TO_FOLDER] == (1, "in")
+        assert left_out(source)[WhyLeftOut.LINK_OUT][0] == 2
         for prefix in (b"out", b"out/", b"up/outside", b"out/secret.md", b"in", b"in/a.md"):
             with pytest.raises(SourceError, match="link"):
                 keys(source, prefix)
@@ -106,6 +117,7 @@ class TestLinks:
         (root / "a.md").write_bytes(b"")
         (root / "loop.md").symlink_to(target)
         assert keys(source) == [b"a.md"]
+        assert left_out(source) == {WhyLeftOut.BROKEN_LINK: (1, "loop.md")}
         assert reason_of(source, b"loop.md") in (Reason.VANISHED, Reason.SOURCE_UNAVAILABLE)
 
     def test_root_may_be_a_link(self, root, tmp_path):
@@ -161,6 +173,8 @@ class TestWhatIsLeftOut:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(b"")
         assert keys(source) == [b"dot.in.name.md", b"sub/seen.md"]
+        assert left_out(source)[WhyLeftOut.EXCLUDED][0] == 4
+        assert left_out(source, b".git/config.md") == {WhyLeftOut.EXCLUDED: (1, ".git/config.md")}
         for prefix in (b".git", b".git/config.md", b".hidden.md", b"sub/.x", b"sub/~$open.docx"):
             assert keys(source, prefix) == []
 
@@ -178,6 +192,7 @@ class TestWhatIsLeftOut:
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(root / "socket.md"))
             assert keys(source) == []
+            assert left_out(source)[WhyLeftOut.SPECIAL_FILE][0] == 2
 
     def test_pipe_in_the_place_of_a_file(self, source, root):
         """A file that became a pipe, folder or device-like thing is gone, and reading it never waits."""

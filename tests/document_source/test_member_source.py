@@ -14,6 +14,7 @@ import pytest
 
 from ingest_assets.parsing import ConfinedUnpacker, ParseLimits
 from resources.document_source.document_source import ReadError
+from resources.document_source.left_out import LeftOut
 from resources.document_source.local_source import LocalSource
 from resources.document_source.member_source import MemberSource
 from resources.document_source.member_tables import MemberTables
@@ -184,6 +185,9 @@ def test_every_kind(source, root):
         "g.mbox!/message.eml!/x.md",
     ]  # fmt: skip
     assert marked(source) == []
+    left_out = LeftOut()
+    assert len(list(source.list_objects(left_out=left_out))) == len(listed)
+    assert (left_out.counts, left_out.examples) == ({"excluded": 1}, {"excluded": "a.zip!/.hidden"})
     assert source.read("docs:a.zip!/x/%C3%A4%201.md", 100).content == b"one"
     for item in source.list_objects():
         read = source.read(item.source_uri, 10_000_000)

@@ -1,6 +1,5 @@
 """A bucket as source: the contract, and what buckets have of their own."""
 
-import logging
 import threading
 import uuid
 
@@ -12,6 +11,7 @@ from moto.s3.models import s3_backends
 from resources.document_source.document_ids import key_of, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, SourceError
 from resources.document_source.exclusion import DEFAULT_EXCLUDE
+from resources.document_source.left_out import LeftOut, WhyLeftOut
 from resources.document_state.reasons import Reason
 from tests.document_source.contract import DocumentSourceContract
 from tests.document_source.s3_places import (
@@ -107,13 +107,15 @@ class TestKeys:
         put(source, b"a.md", b"x")
         assert keys(source_of(source.location.name, moto_url, prefix="")) == [b"docs/a.md"]
 
-    def test_folder_markers_are_told_and_no_documents(self, source, caplog):
+    def test_folder_markers_are_told_and_no_documents(self, source):
         """Objects without bytes whose key ends in a slash are left out and counted; with bytes they are documents."""
         for key, content in ((b"", b""), (b"a/", b""), (b"b/", b"bytes"), (b"a/1.md", b""), (b".git/x", b"")):
             put(source, key, content)
-        with caplog.at_level(logging.INFO, "resources.document_source"):
-            assert keys(source) == [b"a/1.md", b"b/"]
-        assert "left out 1 excluded objects, and 2 that only mark a folder" in caplog.text
+        left_out = LeftOut()
+        assert len(list(source.list_objects(left_out=left_out))) == 2
+        assert keys(source) == [b"a/1.md", b"b/"]
+        assert left_out.counts == {WhyLeftOut.EXCLUDED: 1, WhyLeftOut.FOLDER_MARKER: 2}
+        assert left_out.examples[WhyLeftOut.EXCLUDED] == ".git/x"
         assert source.read(source_uri("docs", b"b/"), 10).content == b"bytes"
         assert keys(source, b"b/") == [b"b/"]
         assert keys(source, b"a/") == [b"a/1.md"]

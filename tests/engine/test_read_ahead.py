@@ -31,7 +31,7 @@ class SlowSource(DocumentSource):
         self._at_once = 0
         self._lock = threading.Lock()
 
-    def list_objects(self, prefix=b""):
+    def list_objects(self, prefix=b"", left_out=None):
         """See DocumentSource."""
         raise NotImplementedError
 
