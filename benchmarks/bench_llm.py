@@ -19,6 +19,7 @@ from typing import Any
 
 from ingest_assets.engine.entry_finding import Chunked
 from ingest_assets.engine.paid_entries import PaidEntries
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.engine.purse import Purse
 from resources.artifact_store.artifact import Chunk, Piece, Place, chunks_of
 from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
@@ -87,6 +88,9 @@ def _chunks(number: int, run: int) -> tuple[Chunk, ...]:
 
 class _NobodyWatches:
     """A progress that nobody is told of."""
+
+    def reaches(self, milestone: Milestone) -> None:
+        """See Progress."""
 
     def enters(self, stage: JobStage) -> None:
         """See Progress."""

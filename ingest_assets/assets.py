@@ -7,6 +7,7 @@ import dagster as dg
 
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.partitions import documents
 from ingest_assets.runs.dagster_reporter import code_version
 from ingest_assets.runs.ingest_step import ingest_documents
@@ -41,13 +42,13 @@ def build_source_assets(settings: Settings) -> list[dg.AssetSpec]:
 
 
 def build_document_assets(
-    settings: Settings, on_progress: Callable[[int], None] = lambda _: None
+    settings: Settings, on_progress: Callable[[Milestone], None] = lambda _: None
 ) -> dg.AssetsDefinition:
     """`extracted` and a `built/<store>` for each store, partitioned by document.
 
     Args:
         settings: the configuration.
-        on_progress: called with the number of documents done, in the process that does them.
+        on_progress: called for each document that reaches a milestone, in the process that does them.
     """
 
     @dg.multi_asset(

@@ -7,6 +7,7 @@ import dagster as dg
 from ingest_assets import asset_keys, sensor_ticks
 from ingest_assets.assets import build_document_assets, build_source_assets
 from ingest_assets.checks import build_checks
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.jobs import (
     build_check_job,
     build_gc_job,
@@ -22,7 +23,7 @@ from sensors.discovery import build_discovery_sensor
 from sensors.interrupted_runs import build_interrupted_runs_sensor
 
 
-def build_definitions(settings: Settings, on_progress: Callable[[int], None] = lambda _: None) -> dg.Definitions:
+def build_definitions(settings: Settings, on_progress: Callable[[Milestone], None] = lambda _: None) -> dg.Definitions:
     """Everything, from the settings alone: nothing is opened, listed or written here."""
     ingest_job, check_job, mark_job = build_ingest_job(settings), build_check_job(settings), build_mark_job(settings)
     verify_job, gc_job = build_verify_job(settings), build_gc_job(settings)

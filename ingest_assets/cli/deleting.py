@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from ingest_assets.cli.inspect import find_document
-from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.watching import progress
 from ingest_assets.cli.work import ids_of, told
 from ingest_assets.components import Components
 from ingest_assets.requests.deleting import Deleting, Deletion, Fate

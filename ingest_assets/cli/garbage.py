@@ -1,6 +1,7 @@
 """The command that frees room: gc."""
 
-from ingest_assets.cli.output import Exit, complain, counter, print_json, progress, say
+from ingest_assets.cli.output import Exit, complain, print_json, say
+from ingest_assets.cli.watching import counter, progress
 from ingest_assets.components import Components
 from ingest_assets.requests.collecting import Collecting
 from ingest_assets.upkeep.collecting import Collected

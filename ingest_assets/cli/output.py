@@ -1,19 +1,15 @@
 """How commands speak: tables and sentences for people, JSON for programs, exit codes for both."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import IntEnum
 from typing import Any
 
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
-
-from ingest_assets.requests.request import Watcher
 
 
 class Exit(IntEnum):
@@ -97,65 +93,3 @@ def shown_time(moment: datetime | None) -> str:
 def printable(text: str) -> str:
     """Text that cannot move the cursor or hide itself: what does not print is shown as its code."""
     return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
-
-
-class SentenceWatcher(Watcher):
-    """Tells how a request goes on where there is no terminal."""
-
-    def says(self, message: str) -> None:
-        """See Watcher."""
-        complain(message)
-
-    def begins(self, n_documents: int) -> None:
-        """See Watcher."""
-        complain(f"Working on {counted(n_documents)} …")
-
-
-class ProgressWatcher(Watcher):
-    """Shows a request's progress on the terminal."""
-
-    def __init__(self, bar: Progress) -> None:
-        self._bar = bar
-        self._task: TaskID | None = None
-
-    def says(self, message: str) -> None:
-        """See Watcher."""
-        complain(message)
-
-    def begins(self, n_documents: int) -> None:
-        """See Watcher."""
-        self._task = self._bar.add_task("Ingesting", total=n_documents)
-        self._bar.start()
-
-    def advances(self, n_documents: int) -> None:
-        """See Watcher."""
-        if self._task is not None:
-            self._bar.advance(self._task, n_documents)
-
-
-@contextmanager
-def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Counts up on the terminal; nothing is shown where there is none, or with `quiet`."""
-    if quiet or not errors.is_terminal:
-        yield lambda _: None
-        return
-    with Progress(TextColumn(what), TextColumn("{task.completed:,}"), TimeElapsedColumn(), console=errors) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda n: bar.advance(task, n)
-
-
-@contextmanager
-def progress(*, quiet: bool) -> Iterator[Watcher]:
-    """A watcher for a request; `quiet`: one that says nothing."""
-    if quiet:
-        yield Watcher()
-    elif not errors.is_terminal:
-        yield SentenceWatcher()
-    else:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        bar = Progress(*columns, console=errors)
-        try:
-            yield ProgressWatcher(bar)
-        finally:
-            if bar.tasks:
-                bar.stop()

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from ingest_assets.cli.inspect import unless_configured
-from ingest_assets.cli.output import Exit, complain, counted, counter, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.watching import counter
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.costing import SpendEstimate, estimate_spending

@@ -10,7 +10,8 @@ import typer
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.inspect import candidate_ids
 from ingest_assets.cli.opened import with_open_components
-from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
+from ingest_assets.cli.watching import counter
 from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
 from ingest_assets.requests.request import LazyPartitions

@@ -6,7 +6,8 @@ import typer
 
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.opened import with_open_components
-from ingest_assets.cli.output import Exit, complain, counter, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
+from ingest_assets.cli.watching import counter
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.targets import open_recorded
 from ingest_assets.upkeep.dropping import drop_store, linked_documents

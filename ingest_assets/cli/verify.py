@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest_assets.cli.inspect import UnknownDocumentError, candidate_ids
-from ingest_assets.cli.output import Exit, complain, counted, counter, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.watching import counter, progress
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.targets import Target

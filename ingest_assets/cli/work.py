@@ -7,7 +7,8 @@ from typing import Any
 
 from ingest_assets.cli.inspect import find_document, unless_configured
 from ingest_assets.cli.jobs import job_fields
-from ingest_assets.cli.output import Exit, SentenceWatcher, complain, counted, print_json, print_table, progress, say
+from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.watching import SentenceWatcher, progress
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.requests.asking import Asked, AskedWronglyError
 from ingest_assets.requests.carrying_out import CarryingOut

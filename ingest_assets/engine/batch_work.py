@@ -1,24 +1,22 @@
 """What is done to a batch of claimed documents: they are extracted and built into each store, or removed."""
 
-from collections.abc import Callable
-
 from ingest_assets.engine.build_phase import BuildPhase
 from ingest_assets.engine.claims import Batch, Claims
 from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.engine.extraction_phase import ExtractionPhase
 from ingest_assets.engine.removal_phase import RemovalPhase
 from ingest_assets.engine.run_context import RunContext
+from resources.document_state.ingest_jobs import JobStage
 
 
 class BatchWork:
     """Takes batches through their phases, as one worker."""
 
-    def __init__(self, run: RunContext, claims: Claims, document_done: Callable[[], None]) -> None:
-        self._extraction = ExtractionPhase(run, claims, document_done)
-        self._build = BuildPhase(run, document_done)
+    def __init__(self, run: RunContext, claims: Claims) -> None:
+        self._extraction = ExtractionPhase(run, claims)
+        self._build = BuildPhase(run)
         self._removal = RemovalPhase(run)
-        self._stage = run.extraction
-        self._document_done = document_done
+        self._progress = run.progress
 
     @property
     def is_held_back(self) -> bool:
@@ -32,11 +30,9 @@ class BatchWork:
     async def finish(self, batch: Batch) -> list[DocumentReport]:
         """Take a begun batch through the rest; every document of it is published when this returns."""
         if batch.extraction is None and (batch.gone or batch.present):
-            self._stage.pass_by()
+            self._progress.enters(JobStage.PERSISTING)  # there is nothing to extract
         if gone := batch.gone:
             batch.reports += await self._removal.remove(gone)
-            for _ in gone:
-                self._document_done()
         if batch.present:
             batch.reports += await self._build.build(await self._extraction.finish(batch))
         return batch.reports

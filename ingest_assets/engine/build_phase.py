@@ -3,7 +3,7 @@
 A store is written before a link says so.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -49,9 +49,8 @@ class _Entering(msgspec.Struct):
 class BuildPhase:
     """Builds documents into every store of the selection, store by store, and publishes their links."""
 
-    def __init__(self, run: RunContext, document_done: Callable[[], None]) -> None:
+    def __init__(self, run: RunContext) -> None:
         self._run = run
-        self._document_done = document_done
 
     async def build(self, extracted: Extracted) -> list[DocumentReport]:
         """Build what extraction has published; a report for each document."""
@@ -125,7 +124,6 @@ class BuildPhase:
         )
         reports = []
         for one, doc in zip(built, stored, strict=True):
-            self._document_done()
             if doc is None:
                 reports.append(self._run.report(one.doc, Outcome.BUSY))
             else:

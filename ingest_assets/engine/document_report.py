@@ -33,9 +33,6 @@ class DocumentReport(msgspec.Struct, frozen=True):
 class Reporter(Protocol):
     """Whoever wants to know what a run does."""
 
-    def document_done(self) -> None:
-        """One more document has been worked on."""
-
     async def group_done(self, reports: Sequence[DocumentReport]) -> None:
         """A group is published. What must be told elsewhere has been told when this returns."""
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
 
+from ingest_assets.engine.progress import Milestone, Progress
 from resources.artifact_store.artifact import Chunk, Entry
 from resources.document_state.reasons import Reason
 from resources.extractor.extractor import ExtractionError, Extractor
@@ -58,20 +59,29 @@ class EntryFinder(ABC):
 
     @abstractmethod
     async def find(self, batch: Sequence[Chunked]) -> list[Finding]:
-        """What came of each document, in order. One that fails does not stop its neighbours."""
+        """What came of each document, in order. One that fails does not stop its neighbours.
+
+        The progress is told of each document as soon as it is known what came of it.
+        """
 
 
 class FreeEntries(EntryFinder):
     """Entries of an extractor that costs nothing: document by document, as many at once as it likes."""
 
-    def __init__(self, extractor: Extractor) -> None:
+    def __init__(self, extractor: Extractor, progress: Progress) -> None:
         self._extractor = extractor
+        self._progress = progress
 
     async def find(self, batch: Sequence[Chunked]) -> list[Finding]:
         """See EntryFinder."""
         return await asyncio.gather(*(self._find(chunked) for chunked in batch))
 
     async def _find(self, chunked: Chunked) -> Finding:
+        finding = await self._extracted(chunked)
+        self._progress.reaches(Milestone.EXTRACTED)
+        return finding
+
+    async def _extracted(self, chunked: Chunked) -> Finding:
         try:
             return Finding(await self._extractor.extract(chunked.document_id, chunked.chunks))
         except ExtractionError as error:

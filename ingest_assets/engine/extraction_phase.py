@@ -4,7 +4,7 @@ Artifacts are durable before a record points to them.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -49,10 +49,9 @@ class ExtractionPhase:
         is_held_back: a ceiling of spending has held back a batch; the next ones most likely would be as well.
     """
 
-    def __init__(self, run: RunContext, claims: Claims, document_done: Callable[[], None]) -> None:
+    def __init__(self, run: RunContext, claims: Claims) -> None:
         self._run = run
         self._claims = claims
-        self._document_done = document_done
         self.is_held_back = False
 
     async def begin(self, batch: Batch) -> None:
@@ -119,7 +118,6 @@ class ExtractionPhase:
                 self.is_held_back |= extraction.reason is Reason.SPEND_CEILING
                 outcome = _OUTCOMES.get(doc.extraction.status, Outcome.FAILED)
                 batch.reports.append(with_extraction(self._run.report(doc, outcome), extraction))
-                self._document_done()
         return go_on
 
     async def _publish_part(self, extraction: Extraction) -> bool:

@@ -9,7 +9,7 @@ from ingest_assets.engine.conversation import is_conversation
 from ingest_assets.engine.draft import Draft
 from ingest_assets.engine.entry_finding import EntryFinder, Finding
 from ingest_assets.engine.extraction_outcome import Extraction, n_corrections
-from ingest_assets.engine.progress import Progress
+from ingest_assets.engine.progress import Milestone, Progress
 from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
 from resources.artifact_store.artifact import Artifact
@@ -68,12 +68,10 @@ class ExtractionStage:
         """
         self._progress.enters(JobStage.PARSING)
         begun = BegunExtraction(docs)
-        begun.parsed = asyncio.get_running_loop().run_in_executor(None, self._parse, begun, force)
+        loop = asyncio.get_running_loop()
+        is_read = partial(loop.call_soon_threadsafe, self._progress.reaches, Milestone.READ)
+        begun.parsed = loop.run_in_executor(None, self._parse, begun, force, is_read)
         return begun
-
-    def pass_by(self) -> None:
-        """A group goes past: there is nothing to extract, so that it is persisted is what is left."""
-        self._progress.enters(JobStage.PERSISTING)
 
     async def finish(self, begun: "BegunExtraction", publish_part: PublishPart) -> list[Extraction]:
         """Chunks and entries of a begun group; one result for each document, in order.
@@ -89,6 +87,8 @@ class ExtractionStage:
             await begun.parsed
         self._progress.enters(JobStage.FILTERING)
         drafts = await self._drafts(begun)
+        for _ in range(len(begun.docs) - len(drafts)):
+            self._progress.reaches(Milestone.EXTRACTED)
         wanted = [draft.wanted(partial(self._tell, draft, publish_part)) for draft in drafts]
         findings = await self._entries.find(wanted) if wanted else []
         for draft, finding in zip(drafts, findings, strict=True):
@@ -136,25 +136,29 @@ class ExtractionStage:
         ]
         return await asyncio.to_thread(self._artifacts.get_many, keys) if keys else {}
 
-    def _parse(self, begun: "BegunExtraction", force: bool) -> None:
-        begun.outcomes.extend(self._pool.parse_many(self._read(begun.docs, begun.extractions, force=force)))
+    def _parse(self, begun: "BegunExtraction", force: bool, is_read: Callable[[], object]) -> None:
+        for outcome in self._pool.parse_many(self._read(begun, is_read, force=force)):
+            begun.outcomes.append(outcome)
+            is_read()
 
     def _read(
-        self, docs: Sequence[DocStatus], found: dict[str, Extraction], *, force: bool
+        self, begun: "BegunExtraction", is_read: Callable[[], object], *, force: bool
     ) -> Iterator[tuple[str, str, bytes]]:
         """Read each document and note what is known of it; give those that must be parsed to the pool.
 
         Runs in the pool's reading thread, ahead of the parsing.
         """
-        for doc, read in self._reading.read_all(docs):
-            extraction = found[doc.document_id] = Extraction(doc, {})
+        for doc, read in self._reading.read_all(begun.docs):
+            extraction = begun.extractions[doc.document_id] = Extraction(doc, {})
             if isinstance(read, ReadError):
                 extraction.reason, extraction.error = read.reason, str(read)
+                is_read()
                 continue
             extraction.content_version = read.content_version
             extraction.parts = {"content": hashlib.sha256(read.content).hexdigest()[:32], **self._config_parts}
             if not force and _is_as_extracted(doc, extraction.parts):
                 extraction.unchanged = True
+                is_read()
                 continue
             yield doc.document_id, doc.filename, read.content
 

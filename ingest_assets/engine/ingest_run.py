@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from ingest_assets.engine.batch_work import BatchWork
 from ingest_assets.engine.claims import Batch, Claims
 from ingest_assets.engine.document_report import DocumentReport, Reporter
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.engine.run_context import RunContext
 from resources.clock import utc_now
 
@@ -23,7 +24,7 @@ class IngestRun:
         self._reporter = reporter
         self._group = group
         self._claims = Claims(run)
-        self._batches = BatchWork(run, self._claims, reporter.document_done)
+        self._batches = BatchWork(run, self._claims)
 
     async def pull(self, limit: int) -> None:
         """Claim due documents and do them, until `limit` are claimed, nothing is due or a ceiling holds them back."""
@@ -80,6 +81,8 @@ class IngestRun:
     async def _finish(self, batch: Batch, reporting: asyncio.Task[None] | None) -> asyncio.Task[None]:
         """Publish a batch, and begin to report it once the one before is reported."""
         reports = await self._batches.finish(batch)
+        for _ in reports:
+            self._run.progress.reaches(Milestone.DONE)
         if reporting is not None:
             await reporting
         return asyncio.create_task(self._report(batch, reports))

@@ -1,7 +1,7 @@
 """A batch on its way to being answered: which keys it needs, which calls that takes, what has come. Pure."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ingest_assets.engine.entry_finding import Bill, Chunked
 from resources.artifact_store.paid_results.usage import Usage
@@ -29,6 +29,8 @@ class PaidBatch:
                 self._documents_of[key].append(each)
         self._answers: dict[str, ChunkAnswer] = {}
         self._failures: dict[str, ExtractionError] = {}
+        self._unsettled = {document_id: set(keys) for document_id, keys in self._keys_of.items() if keys}
+        self._n_newly_settled = len(documents) - len(self._unsettled)
         self.calls: list[Call] = []
         self.bills: dict[str, Bill] = {}
 
@@ -59,10 +61,17 @@ class PaidBatch:
     def take(self, answers: Mapping[str, ChunkAnswer]) -> None:
         """Note answers."""
         self._answers.update(answers)
+        self._settle(answers)
 
     def fail(self, call: Call, error: ExtractionError) -> None:
         """Note why a call brought none."""
         self._failures.update(dict.fromkeys(call.chunk_keys, error))
+        self._settle(call.chunk_keys)
+
+    def n_newly_settled(self) -> int:
+        """How many documents have got the last of their answers, or of its failures, since this was asked before."""
+        n, self._n_newly_settled = self._n_newly_settled, 0
+        return n
 
     def plan(self) -> None:
         """Decide which calls bring what is not known."""
@@ -111,3 +120,13 @@ class PaidBatch:
         """Why an answer the document needs did not come."""
         missing = [key for key in self._keys_of[chunked.document_id] if key not in self._answers]
         return next((self._failures[key] for key in missing if key in self._failures), None)
+
+    def _settle(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            for each in self._documents_of.get(key, ()):
+                unsettled = self._unsettled.get(each.document_id)
+                if unsettled is not None:
+                    unsettled.discard(key)
+                    if not unsettled:
+                        del self._unsettled[each.document_id]
+                        self._n_newly_settled += 1

@@ -15,7 +15,7 @@ import msgspec
 
 from ingest_assets.engine.entry_finding import Bill, Chunked, EntryFinder, Finding
 from ingest_assets.engine.paid_batch import PaidBatch
-from ingest_assets.engine.progress import Progress
+from ingest_assets.engine.progress import Milestone, Progress
 from ingest_assets.engine.purse import Purse
 from resources.artifact_store.paid_results.call_log import Call as BegunCall
 from resources.artifact_store.paid_results.paid_result import Answer as KeptAnswer
@@ -57,9 +57,11 @@ class PaidEntries(EntryFinder):
         self._progress.enters(JobStage.ESTIMATING)
         paid = PaidBatch(batch, self._extractor)
         await self._look_up(paid)
+        self._tell_progress(paid)
         paid.plan()
         if paid.calls:
             await self._ask(paid)
+        self._tell_progress(paid)
         return [self._finding(paid, chunked) for chunked in batch]
 
     async def _look_up(self, paid: PaidBatch) -> None:
@@ -116,13 +118,19 @@ class PaidEntries(EntryFinder):
             except ExtractionError as error:
                 for unanswered in (call, *left):
                     paid.fail(unanswered, error)
+                self._tell_progress(paid)
                 return (call, *left) if error.reason is Reason.SPEND_CEILING else ()
             paid.take(answer.by_chunk)
+            self._tell_progress(paid)
             if left and not await self._tell(paid, paid.payer_of(call)):
                 for unmade in left:
                     paid.fail(unmade, ExtractionError(Reason.INTERNAL_ERROR, "It is in another worker's hands."))
                 return ()
         return ()
+
+    def _tell_progress(self, paid: PaidBatch) -> None:
+        for _ in range(paid.n_newly_settled()):
+            self._progress.reaches(Milestone.EXTRACTED)
 
     async def _tell(self, paid: PaidBatch, chunked: Chunked) -> bool:
         """Tell a document that is to be told what its first chunks brought; whether to go on."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.engine.document_report import DocumentReport, report_of
 from ingest_assets.engine.extraction_stage import ExtractionStage
+from ingest_assets.engine.progress import Progress
 from ingest_assets.engine.selection import Selection
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.artifact_store.paid_results.paid_result_journal import PaidResultJournal
@@ -29,6 +30,7 @@ class RunContext:
         extraction: the stage of the first phase.
         builds: the stages of the second, one for each configured store, by slug.
         retry_policy: when what failed is tried again.
+        progress: told how the work goes on.
     """
 
     worker: Worker
@@ -39,6 +41,7 @@ class RunContext:
     extraction: ExtractionStage
     builds: Mapping[str, BuildStage]
     retry_policy: RetryPolicy
+    progress: Progress
 
     async def publish(self, changes: Sequence[Change]) -> list[DocStatus | None]:
         """Write records; for each as it is stored now, or None if it is in another worker's hands by now."""

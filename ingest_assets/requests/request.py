@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ingest_assets.components import Components
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.requests.asking import Asked, Kind, Where
 from ingest_assets.requests.scope import Part, Selected, pages_of, parts_of, select, select_asked
 from ingest_assets.runs.dagster_home import is_missing
@@ -54,8 +55,8 @@ class Watcher:
     def begins(self, n_documents: int) -> None:
         """So many documents are going to be worked on."""
 
-    def advances(self, n_documents: int) -> None:
-        """So many more are done."""
+    def advances(self, milestone: Milestone) -> None:
+        """One more of them has reached it."""
 
 
 class Request:

@@ -8,6 +8,7 @@ import dagster as dg
 
 from ingest_assets import asset_keys
 from ingest_assets.engine.document_report import DocumentReport
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.event_log.event_entries import PartitionMaterialized
 from ingest_assets.event_log.partition_events import report_failed, report_materialized
 from ingest_assets.partitions import DagsterPartitions
@@ -41,7 +42,7 @@ class DagsterReporter:
         jobs: IngestJobs,
         job_id: str | None,
         job_page: int,
-        on_progress: Callable[[int], None],
+        on_progress: Callable[[Milestone], None],
         public_url: str,
     ) -> None:
         self._instance = instance
@@ -50,10 +51,9 @@ class DagsterReporter:
         self._jobs = jobs
         self._job_id = job_id
         self._job_page = job_page
-        self._on_progress = on_progress
         self._public_url = public_url
         self._n_groups = 0
-        self.progress = JobProgress(instance, run.run_id, jobs, job_id)
+        self.progress = JobProgress(instance, run.run_id, jobs, job_id, on_progress)
         self.outcomes: Counter[Outcome] = Counter()
         self.failures: list[DocumentResult] = []
 
@@ -61,10 +61,6 @@ class DagsterReporter:
     def page_link(self) -> Mapping[str, dg.UrlMetadataValue]:
         """Metadata with a link to the job's page, or to that of all jobs."""
         return page_link(self._public_url, f"/jobs/{self._job_id}" if self._job_id else "/jobs")
-
-    def document_done(self) -> None:
-        """See Reporter."""
-        self._on_progress(1)
 
     async def group_done(self, reports: Sequence[DocumentReport]) -> None:
         """See Reporter."""

@@ -10,7 +10,7 @@ from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.engine.entry_finding import EntryFinder
 from ingest_assets.engine.extraction_stage import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
-from ingest_assets.engine.progress import Progress
+from ingest_assets.engine.progress import Milestone, Progress
 from ingest_assets.engine.run_context import RunContext
 from ingest_assets.engine.selection import Selection
 from ingest_assets.event_log.partition_events import forget_cached_statuses
@@ -28,7 +28,7 @@ async def ingest_documents(
     context: dg.AssetExecutionContext,
     config: IngestConfig,
     components: Components,
-    on_progress: Callable[[int], None],
+    on_progress: Callable[[Milestone], None],
 ) -> DagsterReporter:
     """Do what a run is to do, as one worker; gives what it reported.
 
@@ -36,7 +36,7 @@ async def ingest_documents(
         context: the run.
         config: what it works on, unless its partitions say so.
         components: what the work needs; closed when this returns.
-        on_progress: called with the number of documents done.
+        on_progress: called for each document that reaches a milestone.
     """
     settings = components.settings
     _keep_what_is_loaded()
@@ -108,6 +108,7 @@ async def _run_context(
         extraction,
         {slug: BuildStage(target) for slug, target in (await components.targets()).items()},
         settings.retry_policy,
+        progress,
     )
 
 

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 from typing import Self
 
 import dagster as dg
 
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.runs.run_tags import STAGE_TAG, STATUS_TAG
 from ingest_assets.runs.stage_clock import StageClock
 from resources.document_state.ingest_jobs import BatchEstimate, JobStage, JobStatus
@@ -26,11 +28,19 @@ class JobProgress:
         refusal: why the last one that was held back was, or "".
     """
 
-    def __init__(self, instance: dg.DagsterInstance, run_id: str, jobs: IngestJobs, job_id: str | None) -> None:
+    def __init__(
+        self,
+        instance: dg.DagsterInstance,
+        run_id: str,
+        jobs: IngestJobs,
+        job_id: str | None,
+        on_progress: Callable[[Milestone], None],
+    ) -> None:
         self._instance = instance
         self._run_id = run_id
         self._jobs = jobs
         self._job_id = job_id
+        self._on_progress = on_progress
         self._stage: JobStage | None = None
         self._told: JobStage | None = None
         self._told_at = -_PAUSE_SECONDS
@@ -47,6 +57,10 @@ class JobProgress:
             self._telling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._telling
+
+    def reaches(self, milestone: Milestone) -> None:
+        """See Progress."""
+        self._on_progress(milestone)
 
     def enters(self, stage: JobStage) -> None:
         """See Progress."""

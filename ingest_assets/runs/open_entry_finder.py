@@ -20,11 +20,11 @@ def open_entry_finder(components: Components, worker_id: str, job_id: str, progr
         components: the extractor, the journal and the ledger.
         worker_id: whose death settles what is reserved.
         job_id: whose ceiling counts.
-        progress: told what batches may cost.
+        progress: told what batches may cost, and which documents are done.
     """
     extractor = components.extractor
     if not extractor.is_paid:
-        return FreeEntries(extractor)
+        return FreeEntries(extractor, progress)
     # Imported late: most projects pay for nothing, and each command would wait for it.
     from ingest_assets.engine.paid_entries import PaidEntries
     from ingest_assets.engine.purse import Purse

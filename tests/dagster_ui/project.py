@@ -20,6 +20,7 @@ from dagster_graphql.test.utils import execute_dagster_graphql
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
 from ingest_assets.definitions import build_definitions
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.jobs import INGEST
 from ingest_assets.settings import Settings, load_settings
 from resources.document_state.model import DocStatus
@@ -86,7 +87,7 @@ class Project:
         """Put a file into the source, or other content into it."""
         (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def definitions(self, on_progress: Callable[[int], None] = lambda _: None) -> dg.Definitions:
+    def definitions(self, on_progress: Callable[[Milestone], None] = lambda _: None) -> dg.Definitions:
         """What Dagster loads."""
         return build_definitions(self.settings, on_progress)
 
@@ -104,7 +105,7 @@ class Project:
         """Let the source's sensor list it; gives what the tick says."""
         return self.tick("discovery__docs").skip_reason.skip_message
 
-    def pull(self, on_progress: Callable[[int], None] = lambda _: None, **config) -> dg.DagsterRun:
+    def pull(self, on_progress: Callable[[Milestone], None] = lambda _: None, **config) -> dg.DagsterRun:
         """A run of due documents, as the backlog sensor requests it, or with another configuration."""
         job = self.definitions(on_progress).resolve_job_def(INGEST)
         run_config = {"ops": {asset_keys.STEP: {"config": config}}}

@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 
+from ingest_assets.engine.progress import Milestone
 from resources.clock import utc_now
 from resources.document_state.ingest_jobs import Outcome
 from resources.document_state.model import LinkState, Status
@@ -28,7 +29,7 @@ class TestHappyPath:
         await shop.discover()
         reporter = await shop.pull()
         assert set(reporter.outcomes.values()) == {Outcome.SUCCEEDED}
-        assert len(reporter.outcomes) == reporter.n_done == 25
+        assert len(reporter.outcomes) == reporter.reached.count(Milestone.DONE) == 25
         doc = await shop.doc("folder/3.md")
         assert (doc.extraction.status, doc.build.status, doc.claim) == (Status.COMPLETED, Status.COMPLETED, None)
         assert (doc.title, doc.media_type, doc.n_chunks, doc.last_run_id) == ("Title 3", "text/markdown", 1, "run")
@@ -49,6 +50,23 @@ class TestHappyPath:
         assert report.doc == await shop.doc("a.md")
         assert report.result.run_id == "run"
         assert (report.result.n_chunks, report.result.reason, report.result.error) == (1, None, "")
+
+    async def test_progress_moves_before_a_group_is_written(self, shop):
+        """Each document is told of when it is read and when it is extracted, whether that succeeds or is needed."""
+        shop.put("a.md", "text a")
+        await shop.discover()
+        await shop.pull()
+        shop.put("b.md", "text b")
+        shop.put("c.pdf", b"%PDF-1.7 broken")
+        await shop.discover()
+        (shop.root / "b.md").touch()
+        reporter = await shop.work_on("a.md", "b.md", "c.pdf")
+        assert reporter.outcomes["c.pdf"] is Outcome.FAILED
+        assert reporter.reached == [*2 * [Milestone.READ], *2 * [Milestone.EXTRACTED], *3 * [Milestone.DONE]]
+        (shop.root / "b.md").touch()
+        await shop.discover()
+        unchanged = await shop.pull()
+        assert (unchanged.outcomes, unchanged.reached) == ({"b.md": Outcome.UNCHANGED}, list(Milestone))
 
     async def test_groups_are_no_larger_than_asked(self, shop):
         """A run of many documents reports them in groups."""

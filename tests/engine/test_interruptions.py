@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.engine.selection import Selection
 from resources.clock import utc_now
 from resources.document_state import transitions
@@ -294,7 +295,7 @@ class TestTakenOver:
 
 class TestInterrupted:
     @pytest.mark.parametrize("error", [Interrupted, asyncio.CancelledError, RuntimeError])
-    @pytest.mark.parametrize("at", ["document_done", "group_done"])
+    @pytest.mark.parametrize("at", [Milestone.EXTRACTED, Milestone.DONE, "group_done"])
     async def test_all_claims_are_released(self, shop, error, at):
         """Whatever ends a run, nothing stays claimed, and the next run does what is left."""
         shop.group = 3
@@ -322,7 +323,7 @@ class TestInterrupted:
         worker = await shop.worker()
         with pytest.raises(Interrupted):
             await shop.engine(
-                worker, RecordedReports(Interrupted(), "document_done"), Selection(("s",), force=True)
+                worker, RecordedReports(Interrupted(), Milestone.DONE), Selection(("s",), force=True)
             ).work_on([shop.id_of("a.md")])
         doc = await shop.doc("a.md")
         assert (doc.extraction.attempts, doc.build.attempts, doc.claim) == (0, 0, None)

@@ -4,6 +4,7 @@ import pytest
 
 from ingest_assets.engine.entry_finding import Chunked
 from ingest_assets.engine.paid_entries import PaidEntries
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.engine.purse import Purse
 from resources.artifact_store.artifact import Piece, Place, chunks_of
 from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
@@ -49,9 +50,11 @@ class TestPaidEntries:
             return Purse(gate, journal, Ceilings(), NO_PATIENCE, "job", "worker", extractor.model)
 
         batch = [chunked(number, text) for number, text in enumerate(TEXTS)]
-        findings = await PaidEntries(extractor, journal, new_purse, RecordedReports()).find(batch)
+        reporter = RecordedReports()
+        findings = await PaidEntries(extractor, journal, new_purse, reporter).find(batch)
         await extractor.close()
         assert all(finding.entries for finding in findings)
+        assert reporter.reached == [Milestone.EXTRACTED] * len(TEXTS)
         keys = {key for each in batch for key in extractor.chunk_keys("org", each.chunks)}
         assert set(await journal.find(keys)) == keys
         assert (await ledger.open_reservations(), model.n_paid) == ([], len(TEXTS))

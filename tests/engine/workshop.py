@@ -9,6 +9,7 @@ from ingest_assets.engine.document_report import DocumentReport
 from ingest_assets.engine.entry_finding import EntryFinder, FreeEntries
 from ingest_assets.engine.extraction_stage import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
+from ingest_assets.engine.progress import Milestone
 from ingest_assets.engine.run_context import RunContext
 from ingest_assets.engine.selection import Selection
 from ingest_assets.parsing import ParserPool
@@ -52,14 +53,14 @@ class RecordedReports:
         self.reports: list[DocumentReport] = []
         self.groups: list[int] = []
         self.stages: list[JobStage] = []
-        self.n_done = 0
+        self.reached: list[Milestone] = []
         self._raises = raises
         self._at = at
 
-    def document_done(self) -> None:
-        """See Reporter."""
-        self.n_done += 1
-        if self._raises is not None and self._at == "document_done":
+    def reaches(self, milestone: Milestone) -> None:
+        """See Progress."""
+        self.reached.append(milestone)
+        if self._raises is not None and self._at == milestone:
             raise self._raises
 
     def enters(self, stage: JobStage) -> None:
@@ -158,7 +159,7 @@ class Workshop:
 
     def entries(self, worker: Worker, reporter: RecordedReports) -> EntryFinder:
         """Where a run gets its entries from."""
-        return FreeEntries(self.extractor)
+        return FreeEntries(self.extractor, reporter)
 
     def engine(self, worker: Worker, reporter: RecordedReports, selection: Selection | None = None) -> IngestRun:
         """A run of a worker."""
@@ -182,6 +183,7 @@ class Workshop:
                 for slug, store in self.stores.items()
             },
             POLICY,
+            reporter,
         )
         return IngestRun(run, reporter, self.group)
 
