@@ -12,6 +12,7 @@ from resources.document_source.document_ids import key_of, shown_key, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceError, SourceObject
 from resources.document_source.exclusion import DEFAULT_EXCLUDE, Exclusion
 from resources.document_source.left_out import LeftOut, WhyLeftOut
+from resources.document_source.open_below import Opener, opener_below
 from resources.document_state.reasons import Reason
 
 # A file written this recently may be written again within one step of the file system's clock, which its time would
@@ -69,19 +70,20 @@ class LocalSource(DocumentSource):
 
     def read(self, source_uri: str, max_bytes: int) -> ReadResult:
         """See DocumentSource."""
-        return self._asked(source_uri, lambda path: _read_unchanged(path, max_bytes))
+        return self._asked(source_uri, lambda path, opener: _read_unchanged(path, opener, max_bytes))
 
     def current_version(self, source_uri: str) -> str:
         """See DocumentSource."""
-        return self._asked(source_uri, lambda path: _version(os.stat(path)))  # noqa: PTH116
+        return self._asked(source_uri, lambda path, _: _version(os.stat(path)))  # noqa: PTH116
 
-    def _asked(self, source_uri: str, ask: Callable[[bytes], T]) -> T:
+    def _asked(self, source_uri: str, ask: Callable[[bytes, Opener], T]) -> T:
         """What the file of an object answers."""
         path = os.path.join(self._root, key_of(source_uri))  # noqa: PTH118
         try:
-            if not _inside(os.path.realpath(path), os.path.realpath(self._root)):
+            straight, real_root = os.path.realpath(path), os.path.realpath(self._root)
+            if not _inside(straight, real_root):
                 raise ReadError(Reason.ACCESS_DENIED, "It lies outside its source's folder.")
-            return ask(path)
+            return ask(path, opener_below(real_root, straight))
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise ReadError(Reason.VANISHED, "The file is gone.") from error
         except PermissionError as error:
@@ -159,8 +161,8 @@ class LocalSource(DocumentSource):
         return shown_key(source_uri(self.name, self._key(path)))
 
 
-def _read_unchanged(path: bytes, max_bytes: int) -> ReadResult:
-    with open(path, "rb", opener=_without_waiting) as file:
+def _read_unchanged(path: bytes, opener: Opener, max_bytes: int) -> ReadResult:
+    with open(path, "rb", opener=opener) as file:
         before = os.fstat(file.fileno())
         if not stat.S_ISREG(before.st_mode):
             raise ReadError(Reason.VANISHED, "It is no regular file any more.")
@@ -176,11 +178,6 @@ def _read_unchanged(path: bytes, max_bytes: int) -> ReadResult:
     if not _version(before) == _version(after) == _version(now) or len(content) != before.st_size:
         raise ReadError(Reason.CHANGED_WHILE_READING, "It changed while it was read.")
     return ReadResult(content, _version(after))
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe would wait for its writer for ever."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _version(found: os.stat_result) -> str:

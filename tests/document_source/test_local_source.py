@@ -120,6 +120,24 @@ class TestLinks:
         assert left_out(source) == {WhyLeftOut.BROKEN_LINK: (1, "loop.md")}
         assert reason_of(source, b"loop.md") in (Reason.VANISHED, Reason.SOURCE_UNAVAILABLE)
 
+    @pytest.mark.parametrize("swapped", ["folder", "folder/secret.md"])
+    def test_link_that_comes_after_the_look(self, source, root, outside, monkeypatch, swapped):
+        """What became a link out between being looked at and being opened is not followed."""
+        (root / "folder").mkdir()
+        (root / "folder" / "secret.md").write_bytes(b"harmless")
+        look = os.path.realpath
+
+        def look_then_swap(path):
+            seen = look(path)
+            if os.fsencode(path) == os.fsencode(root / "folder" / "secret.md") and not (root / swapped).is_symlink():
+                (root / swapped).rename(root / "aside")
+                (root / swapped).symlink_to(outside / Path(swapped).relative_to("folder"))
+            return seen
+
+        monkeypatch.setattr(os.path, "realpath", look_then_swap)
+        assert reason_of(source, b"folder/secret.md") in {Reason.VANISHED, Reason.SOURCE_UNAVAILABLE}
+        assert (root / "folder" / "secret.md").read_bytes() == SECRET
+
     def test_root_may_be_a_link(self, root, tmp_path):
         """A source whose folder is reached by a link is a source."""
         (root / "sub").mkdir()
