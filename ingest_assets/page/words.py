@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from ingest_assets.api.document_shapes import DocumentStoreShape
-from ingest_assets.upkeep.staleness import Verdict
+from ingest_assets.api.document_shapes import DocumentShape, DocumentStoreShape
+from ingest_assets.upkeep.staleness import WHY_GONE, Verdict
 from resources.document_state.ingest_jobs import Errand, JobStatus, Outcome
-from resources.document_state.model import Lifecycle, LinkState, Status
+from resources.document_state.model import GONE, Lifecycle, LinkState, Presence, Status
 
 
 class Badge(NamedTuple):
@@ -19,7 +19,7 @@ class Badge(NamedTuple):
 _GOOD, _STALE, _BAD = ("●", "good"), ("◐", "stale"), ("▲", "bad")
 _OPEN, _BUSY, _NONE, _HELD = ("○", "open"), ("◔", "busy"), ("◇", "none"), ("■", "bad")
 
-DELETED = Badge("Deleted", *_NONE)
+_OF_GONE = {Presence.DELETED: Badge("Gone", *_NONE), Presence.ERASED: Badge("Deleted", *_NONE)}
 _OF_VERDICTS = {
     Verdict.CURRENT: Badge("Ingested", *_GOOD),
     Verdict.STALE: Badge("Stale", *_STALE),
@@ -102,6 +102,17 @@ def of_state(state: str) -> Badge:
 def of_status(status: str) -> Badge:
     """A status of a phase."""
     return _OF_STATUSES[Status(status)]
+
+
+def of_extraction(doc: DocumentShape) -> Badge:
+    """A document's extraction; one that is gone owes none, whatever its status is called."""
+    return _OF_GONE.get(Presence(doc.presence)) or of_status(doc.extraction.status)
+
+
+def why_gone(doc: DocumentShape) -> str:
+    """Why nothing is left of a document but its record; "" if it is not so."""
+    presence = Presence(doc.presence)
+    return WHY_GONE[presence] if presence in GONE else ""
 
 
 def of_lifecycle(lifecycle: str) -> Badge:
