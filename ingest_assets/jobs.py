@@ -80,10 +80,13 @@ def build_verify_job(settings: Settings) -> dg.JobDefinition:
     def verify_all(context: dg.OpExecutionContext, document_state: DocumentStateStoreResource) -> None:
         looked = asyncio.run(_verify(Components(settings, document_state.open()), context.instance))
         context.log.info("Compared %d documents; busy %d.", looked.n_documents, looked.n_busy)
-        if looked.found:
+        for said in looked.unreadable.values():
+            context.log.error(said)
+        if looked.found or looked.unreadable:
             shown = [msgspec.to_builtins(found) for found in looked.found[:_EXAMPLES]]
             raise dg.Failure(
-                f"{len(looked.found)} differences. `ingest verify` lists them, --repair mends them.",
+                f"{len(looked.found)} differences, {len(looked.unreadable)} stores that cannot be read. "
+                "`ingest verify` lists them, --repair mends what differs.",
                 metadata={"differences": len(looked.found), "examples": dg.MetadataValue.json(shown)},
                 allow_retries=False,
             )

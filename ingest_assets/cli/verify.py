@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ingest_assets.cli.inspect import UnknownDocumentError, candidate_ids
@@ -13,6 +13,7 @@ from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.targets import Target
 from ingest_assets.upkeep.verify.difference import Difference
 from ingest_assets.upkeep.verify.repair import Repair, Verified, known_to_dagster
+from resources.store.store import StoreError
 
 _SHOWN = 50
 
@@ -32,7 +33,7 @@ def verify(
         print_json(_fields(verified))
     else:
         _print(verified, repair=repair)
-    return Exit.FAILED if verified.remaining else Exit.DONE
+    return Exit.FAILED if verified.remaining or verified.unreadable else Exit.DONE
 
 
 async def _opened(
@@ -46,12 +47,19 @@ async def _opened(
     for name in named:
         candidates = candidate_ids(sources, name)
         known = await components.state.examine_many(candidates)
-        held = {key for target in targets.values() for key in target.store.held_contents(candidates)}
+        held = {key for target in targets.values() for key in _held_in(target, candidates)}
         found = [candidate for candidate in candidates if candidate in known or candidate in held]
         if not found:
             raise UnknownDocumentError(f"No document '{name}' is known, and no store holds it.")
         chosen.append(found[0])
     return targets, chosen
+
+
+def _held_in(target: Target, document_ids: Sequence[str]) -> Collection[str]:
+    try:
+        return target.store.held_contents(document_ids)
+    except StoreError:
+        return ()  # the comparison tells of it
 
 
 def _fields(verified: Verified) -> dict[str, Any]:
@@ -65,6 +73,7 @@ def _fields(verified: Verified) -> dict[str, Any]:
         "differences": [_row(found, repaired=found.key not in remaining) for found in verified.found]
         + [_row(found, repaired=False) for found in _appeared(verified)],
         "problems": verified.problems,
+        "unreadable_stores": verified.unreadable,
     }
 
 
@@ -104,10 +113,13 @@ def _print(verified: Verified, *, repair: bool) -> None:
         print_table(["where", "what differs", "#number"], [(*key, n) for key, n in sorted(counts.items())])
     for document_id, problem in sorted(verified.problems.items()):
         complain(f"{document_id}: {problem}" if document_id else problem)
+    for said in verified.unreadable.values():
+        complain(said)
     busy = f" {verified.n_busy:,} are being worked on and were left out." if verified.n_busy else ""
     if every:
         say("")
-    say(f"Compared {counted(verified.n_documents)}: {_verdict(verified, repair=repair)}.{busy}")
+    without = f" without store {', '.join(sorted(verified.unreadable))}" if verified.unreadable else ""
+    say(f"Compared {counted(verified.n_documents)}{without}: {_verdict(verified, repair=repair)}.{busy}")
 
 
 def _verdict(verified: Verified, *, repair: bool) -> str:
@@ -115,4 +127,6 @@ def _verdict(verified: Verified, *, repair: bool) -> str:
         return "nothing differs"
     if not repair:
         return f"{len(verified.found):,} differences; `ingest verify --repair` mends them"
+    if verified.unreadable:
+        return f"{len(verified.found):,} differences; none was mended, since what those stores hold cannot be seen"
     return f"{len(verified.found):,} differences, {len(verified.remaining):,} of them remain"

@@ -171,12 +171,27 @@ def test_what_a_person_removed_is_not_brought_back(project: Project, duckdb_stor
     ingested(project, duckdb_stores, 3)
     [erased] = [d for d in documents(project) if d.startswith("001")]
     assert project.run("delete", erased, "--yes").returncode == 0
-    assert project.json("verify")["n_differences"] == 0
+    found = project.json("verify")
+    assert (found["n_differences"], found["n_documents"]) == (0, 2)
     change_record(project, erased, b"junk")
     left = project.json("verify", "--repair", code=1)
     assert (named(left), left["n_remaining"]) == ({erased}, 1)
     assert "erased" in left["problems"][erased]
     assert erased not in {row.document_id for row in duckdb_stores.rows_of(project, "a").all(Table.DOCUMENTS)}
+
+
+def test_a_store_that_cannot_be_read_is_named(project: Project, duckdb_stores: TwoStores) -> None:
+    """An empty file in a store's place is that store's fault: the others are compared; nothing is mended meanwhile."""
+    ingested(project, duckdb_stores, 2)
+    (project.root / ".ingest/stores/a.duckdb").write_bytes(b"")
+    damaged = min(documents(project))
+    with duckdb.connect(str(project.root / ".ingest/stores/b.duckdb")) as store:
+        store.execute("DELETE FROM chunks WHERE document_id = ?", [damaged])
+    for repair in ((), ("--repair",)):
+        found = project.json("verify", *repair, code=1)
+        assert list(found["unreadable_stores"]) == ["a"]
+        assert {(d["document_id"], d["where"], d["repaired"]) for d in found["differences"]} == {(damaged, "b", False)}
+    assert project.json("verify", damaged, code=1)["n_documents"] == 1
 
 
 def test_a_stray_of_a_document_that_was_removed(project: Project, duckdb_stores: TwoStores) -> None:

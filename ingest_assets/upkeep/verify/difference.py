@@ -52,15 +52,17 @@ class Differences(msgspec.Struct):
 
     Attributes:
         found: every difference, each document's together.
-        n_documents: how many records were looked at.
+        n_documents: how many documents were looked at that are not gone.
         n_busy: of these, how many are in a worker's hands and were left out.
         n_unchecked: how many records are from before checksums.
+        unreadable: stores that could not be read, so nothing was compared with them, each with what it said.
     """
 
     found: list[Difference] = msgspec.field(default_factory=list)
     n_documents: int = 0
     n_busy: int = 0
     n_unchecked: int = 0
+    unreadable: dict[str, str] = msgspec.field(default_factory=dict)
 
     def of(self, *kinds: What) -> dict[str, list[str]]:
         """Ids of documents with such a difference, by where it is."""

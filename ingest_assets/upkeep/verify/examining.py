@@ -13,6 +13,7 @@ from ingest_assets.upkeep.verify.difference import Difference, Differences, What
 from resources.artifact_store.artifact import Artifact
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.document_state.document_state_store import DocumentStateStore
+from resources.document_state.model import GONE
 from resources.document_state.stored_record import StoredRecord
 from resources.store.store import HeldContent, Store
 
@@ -101,7 +102,8 @@ class Examiner:
     async def _add_page(self, result: Differences, document_ids: Sequence[str]) -> None:
         if not document_ids:
             return
-        found, busy = self._differences(await self.read(document_ids), document_ids)
+        page = await self.read(document_ids)
+        found, busy = self._differences(page, document_ids)
         if found:
             # Somebody may have written between our two looks at records and stores.
             again, busy_now = self._differences(
@@ -111,7 +113,8 @@ class Examiner:
             found = [difference for difference in found if difference.key in seen]
             busy |= busy_now
         result.found += found
-        result.n_documents += len(document_ids)
+        is_gone = (stored.doc is not None and stored.doc.presence in GONE for stored in page.records.values())
+        result.n_documents += len(document_ids) - sum(is_gone)
         result.n_busy += len(busy)
 
     def _differences(self, page: Examined, document_ids: Sequence[str]) -> tuple[list[Difference], set[str]]:

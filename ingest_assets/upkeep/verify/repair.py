@@ -37,9 +37,11 @@ class Verified(msgspec.Struct):
         found: every difference there was.
         remaining: those that are still there; all of them, if nothing was to be mended.
         problems: why something could not be mended, by document id; "" for what concerns several.
-        n_documents: how many records were looked at.
+        n_documents: how many documents were looked at that are not gone.
         n_busy: how many were in a worker's hands, and left out.
         n_unchecked: how many records are from before checksums.
+        unreadable: stores that could not be read, each with what it said; nothing is mended then, since what such a
+            store holds may be all that is left of a document.
     """
 
     found: list[Difference]
@@ -48,6 +50,7 @@ class Verified(msgspec.Struct):
     n_documents: int
     n_busy: int
     n_unchecked: int
+    unreadable: dict[str, str]
 
 
 class Repair:
@@ -85,8 +88,10 @@ class Repair:
             advance: told how many more documents have been looked at.
         """
         looked = asyncio.run(self._verification.look(chosen, advance))
-        result = Verified(looked.found, looked.found, {}, looked.n_documents, looked.n_busy, looked.n_unchecked)
-        if repair and looked.found:
+        result = Verified(
+            looked.found, looked.found, {}, looked.n_documents, looked.n_busy, looked.n_unchecked, looked.unreadable
+        )
+        if repair and looked.found and not looked.unreadable:
             result.problems = self._repair(looked, may_extract=may_extract)
             result.remaining = asyncio.run(self._verification.look(ids_of(looked.found))).found
         return result
