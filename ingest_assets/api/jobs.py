@@ -33,7 +33,6 @@ RepeatKey = Annotated[
 ]
 _LONGEST_ID = 64
 _CANCELLED = "It was cancelled before it began."
-_ALL_RESULTS = 1 << 62
 
 
 @router.post("/ingestion/{document_id}", status_code=202, dependencies=[WRITES], responses=NOTHING_TO_DO)
@@ -136,10 +135,7 @@ async def retry(
     found = await job_of(services, caller, job_id)
     if not found.is_terminal:
         raise Problem(409, "not-over", "The job is not over.", "Wait for its end, or cancel it first.")
-    done, _ = await services.components.jobs.results_behind(job_id, "", _ALL_RESULTS)
-    settled = {r.document_id for r in done if r.status not in (Outcome.FAILED, Outcome.PENDING, Outcome.BUSY)}
-    pages = [await services.components.jobs.documents(job_id, page) for page in range(found.n_pages)]
-    left = [key for page in pages for key in page if key not in settled]
+    left = await services.components.jobs.left_by(found, (Outcome.FAILED, Outcome.PENDING, Outcome.BUSY))
     docs = await services.components.state.get_many(left)
     ours = tuple(key for key in left if key in docs and docs[key].org_id == caller.org_id)
     if not ours:

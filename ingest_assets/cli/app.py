@@ -89,6 +89,9 @@ def run(
         bool, typer.Option("--accept-vanished", help="Believe a listing that lost a large share of its documents.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Do every document again, and write the stores anew.")] = False,
+    continued: Annotated[
+        str, typer.Option("--continue", metavar="JOB", help="Do what this interrupted job of --force had not done.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """List the sources, then extract and build what is new, changed or due.
@@ -99,6 +102,12 @@ def run(
     def go(components: Components) -> int:
         asked, chosen = _asked(store, mode, stale=stale, failed=failed, missing=missing, where=where)
         named = _paths(paths)
+        if continued:
+            if named or asked or force or accept_vanished or chosen is not Mode.INCREMENTAL:
+                raise AskedWronglyError(
+                    "--continue does what a job had not done, so it goes with no path and no choice."
+                )
+            return work.go_on(components, continued, as_json=as_json)
         if asked is not None:
             if force or accept_vanished:
                 raise AskedWronglyError("--force and --accept-vanished are for runs that list the sources.")

@@ -1,5 +1,6 @@
 """How a command ends: every foreseen fault becomes one sentence on stderr and an exit code."""
 
+import signal
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -12,8 +13,10 @@ from ingest_assets.components import UnknownNameError
 from ingest_assets.dagster_databases import DagsterDatabaseError
 from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.requests.deleting import NotDeletedError
+from ingest_assets.requests.request import JobInterruptedError
 from ingest_assets.requests.scope import NoSuchPathError
 from ingest_assets.runs.run_error import RunError
+from ingest_assets.runs.stopping import heed_sigterm, stopped_by
 from ingest_assets.settings import ConfigurationError
 from ingest_assets.upkeep.checkpoint_import import CheckpointError
 from ingest_assets.upkeep.correcting import DocumentBusyError, NotCorrectableError
@@ -71,12 +74,14 @@ _FAULTS = (
 
 
 def finish(command: Callable[[], int]) -> NoReturn:
-    """Run a command and exit with its code."""
+    """Run a command and exit with its code. SIGTERM stops it as Ctrl-C does."""
+    heed_sigterm()
     try:
         code = command()
-    except KeyboardInterrupt:
-        complain("Interrupted. What was claimed is released; the same command goes on where this stopped.")
-        code = Exit.INTERRUPTED
+    except KeyboardInterrupt as stop:
+        is_terminated = stopped_by() is signal.SIGTERM
+        complain(f"{'Terminated' if is_terminated else 'Interrupted'}. {_what_is_left(stop)}")
+        code = Exit.TERMINATED if is_terminated else Exit.INTERRUPTED
     except _WRONG_USAGE as error:
         complain(str(error))
         code = Exit.USAGE
@@ -87,3 +92,10 @@ def finish(command: Callable[[], int]) -> NoReturn:
         complain(f"{error.strerror or error}: {error.filename or 'no file named'}. Nothing was lost; run it again.")
         code = Exit.FAILED
     raise typer.Exit(code)
+
+
+def _what_is_left(stop: KeyboardInterrupt) -> str:
+    """What became of the work, and how to go on with it."""
+    if isinstance(stop, JobInterruptedError):
+        return f"What was done is kept, what was claimed is released. The rest is done by {stop.job.left_to}."
+    return "What was claimed is released; the same command goes on where this stopped."

@@ -20,6 +20,7 @@ class Exit(IntEnum):
     USAGE = 2  # the command or the configuration is wrong
     BLOCKED = 3  # held back by the spend gate
     INTERRUPTED = 130  # by Ctrl-C; claims are released
+    TERMINATED = 143  # by SIGTERM; the same
 
 
 _WIDTH_IN_A_FILE = 10_000  # nothing is wrapped where a program reads

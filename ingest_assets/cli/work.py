@@ -52,6 +52,16 @@ def ask(components: Components, paths: Sequence[str], mode: Mode, asked: Asked, 
     return _exit_code(outcome)
 
 
+def go_on(components: Components, job_id: str, *, as_json: bool) -> int:
+    """See `ingest run --continue`."""
+    with progress(quiet=as_json) as watcher:
+        outcome = Request(components, Mode.INCREMENTAL, watcher).go_on(job_id)
+    if outcome.job is not None or as_json:
+        return told(outcome, as_json=as_json)
+    say(f"Nothing to do: job {job_id} has done all of it.")
+    return Exit.DONE
+
+
 def carry_out(components: Components, job_id: str) -> int:
     """Do a job that was accepted by another process; what it says goes into its log."""
     job = CarryingOut(components, Mode.INCREMENTAL, SentenceWatcher()).carry_out(job_id)

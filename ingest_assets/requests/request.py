@@ -11,14 +11,15 @@ import msgspec
 
 from ingest_assets.components import Components
 from ingest_assets.engine.progress import Milestone
-from ingest_assets.requests.asking import Asked, Kind, Where
+from ingest_assets.requests.asking import Asked, AskedWronglyError, Kind, Where
 from ingest_assets.requests.scope import Part, Selected, pages_of, parts_of, select, select_asked
 from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.upkeep.marking import mark
 from ingest_assets.upkeep.renewal import begin_anew, refusing_stores
 from resources.clock import utc_now
 from resources.document_source.document_source import SourceError
-from resources.document_state.ingest_jobs import DocumentResult, IngestJob
+from resources.document_state.accepted_jobs import JobBegunError
+from resources.document_state.ingest_jobs import DocumentResult, IngestJob, Outcome
 from resources.document_state.model import Presence, is_partition
 from resources.document_state.take_up import Mode
 from resources.document_state.transitions import retry_requested
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 SYSTEM_USER = "system"
 _POLL_SECONDS = 0.5
+_NOT_DONE = frozenset({Outcome.PENDING, Outcome.BUSY})
 
 
 class RequestOutcome(msgspec.Struct, frozen=True):
@@ -44,6 +46,14 @@ class RequestOutcome(msgspec.Struct, frozen=True):
     asked: Asked | None = None
     job: IngestJob | None = None
     results: tuple[DocumentResult, ...] = ()
+
+
+class JobInterruptedError(KeyboardInterrupt):
+    """Whoever asked for a job stopped it. It has ended, and says who does the rest."""
+
+    def __init__(self, job: IngestJob) -> None:
+        super().__init__()
+        self.job = job
 
 
 class Watcher:
@@ -96,6 +106,16 @@ class Request:
         outcome = asyncio.run(self._select(paths, accept_vanished=accept_vanished, force=force))
         return self._do(outcome) if outcome.selected.document_ids else outcome
 
+    def go_on(self, job_id: str) -> RequestOutcome:
+        """Do what a forced job had not done when it ended early. Must be called as `run` is.
+
+        Raises:
+            UnknownJobError, JobBegunError: there is no such job, or it has not ended.
+            AskedWronglyError: it was not forced, so others do the rest of it.
+        """
+        outcome = asyncio.run(self._left_by(job_id))
+        return self._do(outcome) if outcome.selected.document_ids else outcome
+
     def retry(self, document_ids: Sequence[str]) -> RequestOutcome:
         """Do documents again that failed or were skipped. Must be called as `run` is."""
         asyncio.run(self._recover())
@@ -134,6 +154,17 @@ class Request:
             force=force,
         )
         return RequestOutcome(selected, discovered, tuple(errors), force)
+
+    async def _left_by(self, job_id: str) -> RequestOutcome:
+        await self._restore_partitions()
+        await self._recover()
+        jobs = self._components.jobs
+        job = await jobs.get(job_id)
+        if not job.is_terminal:
+            raise JobBegunError(f"Job '{job_id}' has not ended: `ingest jobs {job_id} --follow` shows how it goes on.")
+        if not job.force:
+            raise AskedWronglyError(f"Job '{job_id}' was not forced. What it had not done is done by {job.left_to}.")
+        return RequestOutcome(Selected(await jobs.left_by(job, _NOT_DONE)), force=True)
 
     async def _select_asked(self, paths: Sequence[str], asked: Asked) -> RequestOutcome:
         components = self._components
@@ -195,7 +226,9 @@ class Request:
         except BaseException as error:
             why = str(error) or "It was interrupted."
             message = f"{why} What it had not done is done by {job.left_to}."
-            asyncio.run(self._components.jobs.settle(job.job_id, utc_now(), message))
+            settled = asyncio.run(self._components.jobs.settle(job.job_id, utc_now(), message))
+            if isinstance(error, KeyboardInterrupt):
+                raise JobInterruptedError(settled) from error
             raise
 
     async def _create_job(self, outcome: RequestOutcome, pages: Sequence[Sequence[str]]) -> IngestJob:

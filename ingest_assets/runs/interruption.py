@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 import dagster as dg
 
+from ingest_assets.runs.stopping import note_stop
+
 T = TypeVar("T")
 
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
@@ -33,13 +35,14 @@ def run_interruptibly(work: Coroutine[Any, Any, T]) -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
 
-        def interrupt() -> None:
+        def interrupt(number: int) -> None:
             nonlocal interrupted
             interrupted = True
+            note_stop(number)
             task.cancel()
 
         for number in _INTERRUPTS:
-            loop.add_signal_handler(number, interrupt)
+            loop.add_signal_handler(number, interrupt, number)
         return await work
 
     former = {number: signal.getsignal(number) for number in _INTERRUPTS}

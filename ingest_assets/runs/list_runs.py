@@ -13,6 +13,7 @@ from ingest_assets.jobs import INGEST
 from ingest_assets.runs.process_tag import process_tag
 from ingest_assets.runs.run_error import RunError
 from ingest_assets.runs.run_tags import JOB_TAG, KIND_TAG, PAGE_TAG
+from ingest_assets.runs.stopping import heed_sigterm
 from ingest_assets.settings import Settings
 from resources.document_state.ingest_jobs import IngestJob
 
@@ -56,9 +57,12 @@ class ListRuns:
             tags["ingest/asked"] = " ".join([job.asked, *job.stores])
         config = {"ops": {asset_keys.STEP: {"config": what}}, **_QUIET}
         with told_of_its_databases():
-            result = self._job.execute_in_process(
-                run_config=config, instance=self._instance, tags=tags, raise_on_error=False
-            )
+            try:
+                result = self._job.execute_in_process(
+                    run_config=config, instance=self._instance, tags=tags, raise_on_error=False
+                )
+            finally:
+                heed_sigterm()  # Dagster has left its own handler there
             run = self._instance.get_run_by_id(result.run_id)
         if run is not None and run.status is dg.DagsterRunStatus.CANCELED:
             raise KeyboardInterrupt  # Dagster took the signal and ended the run; who asked for it must hear of it too

@@ -236,8 +236,10 @@ class IngestJob(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def left_to(self) -> str:
         """Who does what it has not done, when it ended early."""
-        if self.asked:
-            return "the same request, asked again"
+        if self.force:
+            return f"`ingest run --continue {self.job_id}`"
+        if self.asked or self.mode is Mode.RETRY_FAILED:
+            return "the same request, asked again, and what it had begun by the next run"
         return "the next run, or by the same request, asked again" if self.errand else "the next run"
 
 

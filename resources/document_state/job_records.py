@@ -3,7 +3,7 @@
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from resources.document_state.ingest_jobs import (
     JobCounts,
     JobStage,
     JobStatus,
+    Outcome,
     UnknownJobError,
     status_of,
 )
@@ -173,6 +174,12 @@ class IngestJobs:
             if len(found) >= at_least:
                 break
         return found, part
+
+    async def left_by(self, job: IngestJob, unsettled: Collection[Outcome]) -> list[str]:
+        """The documents a job was about and did not come to, or for which its last word is one of these outcomes."""
+        last = {result.document_id: result.status for result in await self.results(job.job_id)}
+        pages = [await self.documents(job.job_id, page) for page in range(job.n_pages)]
+        return [key for page in pages for key in page if key not in last or last[key] in unsettled]
 
     async def recent(self, limit: int, scope_id: str | None = None) -> list[IngestJob]:
         """The newest jobs, of all scopes or one, newest first."""

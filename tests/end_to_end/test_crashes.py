@@ -5,6 +5,7 @@ import collections
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -154,6 +155,23 @@ def test_ctrl_c_releases_what_was_claimed(corpus: Project) -> None:
     rest = corpus.json("run")
     assert 0 < rest["n_requested"] < _N
     assert corpus.json("status")["build"] == {"COMPLETED": _N}
+
+
+def test_a_forced_run_that_was_terminated_is_continued(corpus: Project) -> None:
+    """SIGTERM stops as Ctrl-C does, with an exit code of its own; what it says goes on with just what was left."""
+    run = corpus.start("run", "--force")
+    _wait_for(corpus, 20)
+    run.terminate()
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 143
+    [job_id] = re.findall("`ingest run --continue ([0-9a-f]+)`", said)
+    assert "IN_PROGRESS" not in corpus.json("status")["extraction"]
+    done = {result["document_id"] for result in corpus.json("jobs", job_id)["results"]}
+    rest = corpus.json("run", "--continue", job_id)
+    assert 0 < rest["n_requested"] < _N
+    assert not done & {result["document_id"] for result in rest["results"]}
+    assert corpus.json("status")["build"] == {"COMPLETED": _N}
+    assert corpus.json("run", "--continue", rest["job_id"])["n_requested"] == 0
 
 
 def test_a_stopped_worker_writes_nothing_after_its_lease(corpus: Project, monkeypatch: pytest.MonkeyPatch) -> None:
