@@ -79,6 +79,18 @@ class SqliteFile:
             self._connections.append(opened.connection)
         return opened.connection
 
+    @property
+    def reading(self) -> sqlite3.Connection:
+        """A connection to read by. Where there is no file yet it is to an empty one in memory: who reads makes nothing.
+
+        Raises: see `connection`.
+        """
+        if self._was_there or self._stands_there():
+            return self.connection
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        self._prepare(connection)
+        return connection
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One write transaction: all of it is kept, or, after an exception, nothing."""
@@ -132,6 +144,13 @@ class SqliteFile:
         del self._local.opened
         self._connections.remove(opened.connection)
         opened.connection.close()
+
+    def _stands_there(self) -> bool:
+        try:
+            self.path.stat()
+        except FileNotFoundError:
+            return False  # any other fault is one of the place, and to be told
+        return True
 
     def _identity(self) -> tuple[int, int]:
         """Which file stands at the path."""

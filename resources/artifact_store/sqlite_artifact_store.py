@@ -61,13 +61,13 @@ class SqliteArtifactStore(ArtifactStore):
         if not keys:
             return {}
         with self._errors():
-            found = self._file.connection.execute(_GET, (json.dumps(list(keys)),)).fetchall()
+            found = self._file.reading.execute(_GET, (json.dumps(list(keys)),)).fetchall()
         return unpack_whole(found, str(self._path))
 
     def of_documents(self, document_ids: Collection[str]) -> Iterator[tuple[str, Artifact]]:
         """See ArtifactStore."""
         with self._errors():
-            found = self._file.connection.execute(_KEYS_OF, (json.dumps(list(document_ids)),)).fetchall()
+            found = self._file.reading.execute(_KEYS_OF, (json.dumps(list(document_ids)),)).fetchall()
         for (key,) in found:
             yield from self.get_many([key]).items()
 
@@ -99,12 +99,12 @@ class SqliteArtifactStore(ArtifactStore):
     def read_hint(self, name: str) -> bytes | None:
         """See ArtifactStore."""
         with self._errors():
-            row = self._file.connection.execute(_READ_HINT, (name,)).fetchone()
+            row = self._file.reading.execute(_READ_HINT, (name,)).fetchone()
         return row[0] if row else None
 
     def _page(self, after: str) -> list[KeptArtifact]:
         with self._errors():
-            rows = self._file.connection.execute(_KEPT, (after, _PAGE)).fetchall()
+            rows = self._file.reading.execute(_KEPT, (after, _PAGE)).fetchall()
         return [KeptArtifact(*row) for row in rows]
 
     def _execute(self, statement: str, values: Collection[str]) -> None:

@@ -30,9 +30,15 @@ class SqliteBackend(RecordBackend):
         self.uri = f"sqlite:///{path}"
         self._file = SqliteFile(path, sql.MIGRATIONS, synchronous="FULL")
 
+    async def create(self, *, shards: int | None = None) -> None:
+        """See RecordBackend; reading does not make the file."""
+        await super().create(shards=shards)
+        with self._errors(), self._file.transaction():
+            pass
+
     async def _read(self, kind: str, keys: Collection[str]) -> dict[str, Record]:
         with self._errors():
-            rows = self._file.connection.execute(sql.READ_MANY, (kind, json.dumps(list(keys)))).fetchall()
+            rows = self._file.reading.execute(sql.READ_MANY, (kind, json.dumps(list(keys)))).fetchall()
         return {row[0]: _record(row) for row in rows}
 
     async def _write(self, kind: str, writes: Sequence[tuple[Write, Stamp]]) -> list[bool]:
@@ -42,40 +48,41 @@ class SqliteBackend(RecordBackend):
     async def _list(self, kind: str, after: str, limit: int, labels: Collection[str] | None) -> list[Record]:
         with self._errors():
             if labels is None:
-                rows = self._file.connection.execute(sql.LIST_PAGE, (kind, after, limit)).fetchall()
+                rows = self._file.reading.execute(sql.LIST_PAGE, (kind, after, limit)).fetchall()
             else:
                 wanted = json.dumps(list(labels))
-                rows = self._file.connection.execute(sql.LIST_PAGE_BY_LABEL, (kind, after, wanted, limit)).fetchall()
+                rows = self._file.reading.execute(sql.LIST_PAGE_BY_LABEL, (kind, after, wanted, limit)).fetchall()
         return [_record(row) for row in rows]
 
     async def _list_keys(self, kind: str, labels: Collection[str]) -> list[str]:
         keys: list[str] = []
         with self._errors():
             for label in labels:
-                keys.extend(row[0] for row in self._file.connection.execute(sql.LIST_KEYS, (kind, label)))
+                keys.extend(row[0] for row in self._file.reading.execute(sql.LIST_KEYS, (kind, label)))
         keys.sort()
         return keys
 
     async def _list_open(self, kind: str) -> list[OpenKey]:
         with self._errors():
-            rows = self._file.connection.execute(sql.LIST_OPEN, (kind,)).fetchall()
+            connection = self._file.reading
+            rows = connection.execute(sql.LIST_OPEN, (kind,)).fetchall()
             # Read after them, so that each of theirs is among these.
-            labels: dict[int, str] = dict(self._file.connection.execute(sql.LABELS).fetchall())
+            labels: dict[int, str] = dict(connection.execute(sql.LABELS).fetchall())
         return [OpenKey(key, labels[label]) for key, label in rows]
 
     async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
         start = (to_micros(after.due_at), after.key) if after else (_BEFORE_EVERYTHING, "")
         with self._errors():
-            rows = self._file.connection.execute(sql.LIST_DUE, (kind, to_micros(now), *start, limit)).fetchall()
+            rows = self._file.reading.execute(sql.LIST_DUE, (kind, to_micros(now), *start, limit)).fetchall()
         return [DueKey(from_micros(due), key) for due, key in rows]
 
     async def _list_kinds(self) -> list[str]:
         with self._errors():
-            return [row[0] for row in self._file.connection.execute(sql.LIST_KINDS)]
+            return [row[0] for row in self._file.reading.execute(sql.LIST_KINDS)]
 
     async def _count_labels(self, kind: str) -> dict[str, int]:
         with self._errors():
-            return dict(self._file.connection.execute(sql.COUNT_LABELS, (kind,)).fetchall())
+            return dict(self._file.reading.execute(sql.COUNT_LABELS, (kind,)).fetchall())
 
     async def close(self) -> None:
         """Close every thread's connection."""

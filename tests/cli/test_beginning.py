@@ -3,11 +3,13 @@
 import os
 import sys
 from importlib.metadata import version
+from io import StringIO
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
-from ingest_assets.cli import main
+from ingest_assets.cli import main, output
 from ingest_assets.cli.app import app
 
 
@@ -32,6 +34,23 @@ def test_version():
     """A version to report a fault with."""
     told = CliRunner().invoke(app, ["--version"])
     assert (told.exit_code, told.stdout.strip()) == (0, version("ingest-assets"))
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["status"], 0), (["show", "a.md"], 2), (["why", "a.md"], 2), (["search", "words"], 0), (["plan"], 1),
+        (["jobs"], 0), (["spend"], 0), (["stores", "list"], 0), (["verify"], 0), (["gc", "--dry-run"], 0),
+        (["cache", "stats"], 0), (["chunks", "show", "a.md"], 2),
+    ],
+)  # fmt: skip
+def test_who_only_looks_makes_nothing(tmp_path, monkeypatch, command, code):
+    """In a folder where nothing was ever ingested, commands that look leave it as empty as it was."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DEFAULT_EMBEDDER", "hash")
+    monkeypatch.setattr(output, "errors", Console(file=StringIO()))
+    assert CliRunner().invoke(app, command).exit_code == code
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_help_begins_with_what_comes_first():

@@ -64,7 +64,7 @@ class SqliteJournal(PaidResultJournal):
     async def find(self, keys: Collection[str]) -> dict[str, PaidResult]:
         """See PaidResultJournal."""
         with self._errors():
-            rows = self._file.connection.execute(sql.FIND, (json.dumps(list(keys)),)).fetchall()
+            rows = self._file.reading.execute(sql.FIND, (json.dumps(list(keys)),)).fetchall()
         found = ((key, unpack(key, body)) for key, body in rows)
         return {key: result for key, result in found if result is not None}
 
@@ -105,7 +105,7 @@ class SqliteJournal(PaidResultJournal):
     async def logs(self) -> list[CallLog]:
         """See PaidResultJournal."""
         with self._errors():
-            rows = self._file.connection.execute(sql.READ_LOGS).fetchall()
+            rows = self._file.reading.execute(sql.READ_LOGS).fetchall()
         return [log for (body,) in rows if (log := unpack_log(body)) is not None]
 
     async def forget(self, document_id: str) -> int:
@@ -120,7 +120,7 @@ class SqliteJournal(PaidResultJournal):
     async def totals(self, selection: ResultSelection) -> list[KeptTotal]:
         """See PaidResultJournal."""
         with self._errors():
-            return _totals(self._file.connection, sql.TOTALS, _parameters(selection))
+            return _totals(self._file.reading, sql.TOTALS, _parameters(selection))
 
     async def prune(self, selection: ResultSelection) -> list[KeptTotal]:
         """See PaidResultJournal."""
