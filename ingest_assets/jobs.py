@@ -12,6 +12,7 @@ from ingest_assets.partitions import documents
 from ingest_assets.runs.recovery import recover
 from ingest_assets.settings import Settings
 from ingest_assets.upkeep.collecting import Collected, collect, remove_old_jobs
+from ingest_assets.upkeep.damaged_jobs import remove_damaged_jobs
 from ingest_assets.upkeep.marking import Marked, mark
 from ingest_assets.upkeep.verify.difference import Differences
 from ingest_assets.upkeep.verify.verification import Verification
@@ -140,7 +141,9 @@ async def _collect(components: Components, instance: dg.DagsterInstance) -> Coll
     async with components:
         watch = WorkerWatch(components.backend, components.settings.lease)
         await recover(components, instance, watch)
-        n_jobs = await remove_old_jobs(components.jobs, utc_now() - components.settings.keep_jobs)
+        keep, now = components.settings.keep_jobs, utc_now()
+        n_jobs = await remove_old_jobs(components.jobs, now - keep)
+        n_jobs += await remove_damaged_jobs(components.jobs, components.backend, now, keep)
         done = await collect(components.state, components.artifacts, components.backend, lambda _: None)
         done.n_jobs = n_jobs
         return done

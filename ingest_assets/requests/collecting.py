@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from ingest_assets.requests.request import Request
 from ingest_assets.upkeep.collecting import Collected, collect, remove_old_jobs
+from ingest_assets.upkeep.damaged_jobs import remove_damaged_jobs
 from resources.clock import utc_now
 
 _POLL_SECONDS = 2.0
@@ -22,6 +23,9 @@ class Collecting(Request):
             if not dry_run:
                 await self._recover()
             n_jobs += await remove_old_jobs(components.jobs, old, dry_run=dry_run)
+            n_jobs += await remove_damaged_jobs(
+                components.jobs, components.backend, utc_now(), components.settings.keep_jobs, dry_run=dry_run
+            )
             done = await collect(components.state, components.artifacts, components.backend, advance, dry_run=dry_run)
             if not (wait and done.n_workers):
                 done.n_jobs = n_jobs

@@ -210,6 +210,17 @@ class IngestJobs:
         """Jobs that ended before a time, as their headers say."""
         return [job for job in await self._all() if job.completed_at is not None and job.completed_at < moment]
 
+    async def damaged_and_ended(self) -> list[Record]:
+        """The records of jobs that had ended, as the mark beside their value says, and cannot be read."""
+        records = self._backend.list_records(KIND)
+        return [record async for record in records if not record.open and self._readable(record) is None]
+
+    async def remove_damaged(self, record: Record) -> None:
+        """Remove a job that cannot be read; pages under a name that its record alone knew stay."""
+        for kind in (_result_kind(record.key), _estimate_kind(record.key), f"job_request/{record.key}"):
+            await self._remove_all(kind)
+        await self._backend.compare_and_set(KIND, [Write(record.key, None, record.stamp)])
+
     async def remove(self, job: IngestJob) -> None:
         """Remove a job that has ended. The header goes last: by it, who dies before is followed by somebody."""
         for kind in (_result_kind(job.job_id), _estimate_kind(job.job_id), _request_kind(job)):
