@@ -12,6 +12,7 @@ from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.runs.recovery import Recovered, recover
 from ingest_assets.settings import Settings
 from resources.clock import utc_now
+from resources.document_state.impossible_waits import end_impossible_waits
 from resources.document_state.process_identity import this_process
 from resources.document_state.workers import Observation, WorkerWatch
 from resources.extractor.extractor import ExtractorConfigError
@@ -87,6 +88,7 @@ async def _sweep(settings: Settings, instance: dg.DagsterInstance, cursor: str |
     seen = msgspec.json.decode(cursor, type=_Cursor) if cursor else _Cursor(boot_id, {})
     observations = seen.observations if seen.boot_id == boot_id else {}
     async with Components(settings) as components:
+        await end_impossible_waits(components.state, settings.retry_policy, utc_now())
         watch = WorkerWatch(components.backend, settings.lease, observations)
         done = await recover(components, instance, watch)
         return done, msgspec.json.encode(_Cursor(boot_id, watch.observations)).decode()

@@ -19,6 +19,7 @@ from ingest_assets.upkeep.renewal import begin_anew, refusing_stores
 from resources.clock import utc_now
 from resources.document_source.document_source import SourceError
 from resources.document_state.accepted_jobs import JobBegunError
+from resources.document_state.impossible_waits import end_impossible_waits
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob, Outcome
 from resources.document_state.model import Presence, is_partition
 from resources.document_state.take_up import Mode
@@ -272,6 +273,7 @@ class Request:
         components = self._components
         await refuse_unfinished(components.backend)
         await components.register_stores()
+        await end_impossible_waits(components.state, components.settings.retry_policy, utc_now())
         watch = WorkerWatch(components.backend, components.settings.lease)
         if not await watch.all() and not await components.jobs.orphans() and not await self._has_claims():
             return

@@ -4,7 +4,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from datetime import datetime
+from datetime import UTC, datetime
 
 import msgspec
 
@@ -14,10 +14,12 @@ from resources.document_state.model import SETTLED, DocStatus, Phase, Presence
 from resources.document_state.stored_record import DamagedRecordError, StoredRecord, document_of, encoded, examined
 from resources.document_state.transitions import check_transition, due_at, is_open
 from resources.records.backend import BackendCorruptError, RecordBackend
-from resources.records.record import Record, Stamp, Write
+from resources.records.record import DueKey, Record, Stamp, Write
 
 KIND = "document"
 _NO_LABEL = "what stands beside its record is no label of ours. `ingest verify --repair` mends it."
+_LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
+_ALL = 10_000_000
 _logger = logging.getLogger(__name__)
 
 Change = tuple[DocStatus, DocStatus | None]  # (what it shall be, what it was when read; None: absent)
@@ -93,6 +95,10 @@ class DocumentStateStore(ABC):
     @abstractmethod
     async def list_due(self, now: datetime, limit: int) -> list[str]:
         """Ids of documents that want a worker, the longest due first. A hint: the claim is the truth."""
+
+    @abstractmethod
+    async def list_due_after(self, when: datetime) -> list[str]:
+        """Ids of all documents that will want a worker, but only after this time."""
 
     @abstractmethod
     async def list_due_together(self, now: datetime, limit: int, worker_id: str) -> list[str]:
@@ -213,6 +219,11 @@ class RecordDocumentStateStore(DocumentStateStore):
     async def list_due(self, now: datetime, limit: int) -> list[str]:
         """See DocumentStateStore."""
         return [due.key for due in await self._backend.list_due(KIND, now, limit)]
+
+    async def list_due_after(self, when: datetime) -> list[str]:
+        """See DocumentStateStore."""
+        behind = DueKey(when, "")
+        return [due.key for due in await self._backend.list_due(KIND, _LAST_MOMENT, _ALL, behind)]
 
     async def list_due_together(self, now: datetime, limit: int, worker_id: str) -> list[str]:
         """See DocumentStateStore."""

@@ -316,6 +316,19 @@ def due_at(doc: DocStatus) -> datetime | None:
     return None
 
 
+def waits_no_longer(doc: DocStatus, now: datetime) -> DocStatus:
+    """It was to wait for a time that no clock which is right could have given: it is due now."""
+    extraction, build = (
+        msgspec.structs.replace(
+            phase,
+            changed_at=min(phase.changed_at, now),
+            next_attempt_at=None if phase.next_attempt_at is None else min(phase.next_attempt_at, now),
+        )
+        for phase in (doc.extraction, doc.build)
+    )
+    return derived(doc, now, extraction=extraction, build=build)
+
+
 def is_open(doc: DocStatus) -> bool:
     """Whether something is still to become of it: work, a removal, or a person's look at a failure."""
     if doc.claim is not None:

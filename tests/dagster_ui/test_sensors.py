@@ -1,6 +1,7 @@
 """The sensors, evaluated on a real instance as the daemon does."""
 
 import asyncio
+from datetime import timedelta
 
 import dagster as dg
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 
 from ingest_assets.components import Components
 from ingest_assets.jobs import INGEST
+from ingest_assets.requests.request import Request, Watcher
 from ingest_assets.upkeep.correcting import edit_chunks, read_chunks
 from ingest_assets.upkeep.edits import Edit
 from resources.artifact_store.corrections import Signature
@@ -16,8 +18,10 @@ from resources.document_source.document_source import SourceError
 from resources.document_state import transitions, workers
 from resources.document_state.model import DocStatus, LinkState, Status
 from resources.document_state.process_identity import ProcessIdentity, this_process
+from resources.document_state.take_up import Mode
 from sensors.backlog import PULL_TAG
 from tests.dagster_ui.project import EXTRACTED, Project
+from tests.document_state.wall_clock import WallClock
 
 
 def dead_process() -> ProcessIdentity:
@@ -130,6 +134,23 @@ def test_interrupted_runs_takes_up_what_a_killed_run_left(project):
     assert project.pull().tags["ingest/result"] == "1 succeeded"
 
 
+@pytest.mark.parametrize("by", ["sensors", "command line"])
+def test_what_was_listed_under_a_clock_far_ahead_is_taken_up(project, monkeypatch, by):
+    """When the clock is right again, the sensors find it due, and so does the command line without them."""
+    clock = WallClock(monkeypatch)
+    clock.step(timedelta(days=400))
+    project.discover()
+    clock.step(timedelta(days=-400))
+    assert project.tick("backlog").skip_message == "Nothing is due."
+    if by == "sensors":
+        project.tick("interrupted_runs")
+    else:
+        asyncio.run(take_up_as_command_line(project))
+    assert project.tick("backlog").run_requests
+    project.pull()
+    assert all(doc.extraction.status is Status.COMPLETED for doc in project.docs())
+
+
 def test_interrupted_runs_leaves_living_workers_alone(project):
     """A worker of a living process whose lease is not over keeps its documents, at every tick."""
     project.discover()
@@ -137,6 +158,12 @@ def test_interrupted_runs_leaves_living_workers_alone(project):
     for _ in range(2):
         assert project.tick("interrupted_runs").skip_message == "No worker has died."
     assert project.doc("tide.md").claim is not None
+
+
+async def take_up_as_command_line(project: Project) -> None:
+    """What `ingest run` does before it looks for what is due."""
+    async with Components(project.settings) as components:
+        await Request(components, Mode.INCREMENTAL, Watcher())._recover()
 
 
 def runs_of(project: Project) -> dict[str, int]:
