@@ -21,6 +21,7 @@ from ingest_assets.upkeep.edits import LONGEST_NAME, LONGEST_NOTE, EditError, on
 from resources.artifact_store.artifact import Artifact, Chunk
 from resources.artifact_store.corrections import Signature, corrections_of
 from resources.clock import utc_now
+from resources.counting import counted
 from resources.document_source.document_ids import shown_key
 from resources.document_state.model import DocStatus, LinkState
 
@@ -129,7 +130,7 @@ def _lines(chunks: Sequence[Chunk]) -> str:
 
 
 def _print_chunks(doc: DocStatus, artifact: Artifact) -> None:
-    say(f"{shown_key(doc.source_uri)}: {len(artifact.chunks):,} chunks, {_n_live(artifact):,} corrected")
+    say(f"{shown_key(doc.source_uri)}: {counted(len(artifact.chunks), 'chunk')}, {_n_live(artifact):,} corrected")
     rows = [(c.chunk_id, place_of(c.place).lstrip(", "), _excerpt(c.text), _by_whom(c)) for c in artifact.chunks]
     print_table(["chunk", "place", "text", "corrected"], rows)
     if artifact.void_corrections:

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Sequence
 
 from ingest_assets.cli.inspect import find_document
-from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.cli.watching import progress
 from ingest_assets.cli.work import ids_of, told
 from ingest_assets.components import Components
 from ingest_assets.requests.deleting import Deleting, Deletion, Fate
+from resources.counting import counted
 from resources.document_source.document_ids import shown_key
 from resources.document_state.take_up import Mode
 

@@ -10,6 +10,7 @@ from ingest_assets.cli.jobs import jobs
 from ingest_assets.cli.output import Exit, complain, errors
 from ingest_assets.components import Components
 from resources.clock import utc_now
+from resources.counting import counted
 from resources.document_state.ingest_jobs import IngestJob, JobStatus
 
 _POLL_SECONDS = 1.0
@@ -59,7 +60,7 @@ class _Sentences:
         self._told = ""
 
     def __call__(self, job: IngestJob) -> None:
-        sentence = f"{_what(job)}: {job.n_requested - job.n_pending} of {job.n_requested} documents"
+        sentence = f"{_what(job)}: {job.n_requested - job.n_pending} of {counted(job.n_requested)}"
         if sentence != self._told:
             complain(sentence)
             self._told = sentence

@@ -5,6 +5,7 @@ from ingest_assets.cli.watching import counter, progress
 from ingest_assets.components import Components
 from ingest_assets.requests.collecting import Collecting
 from ingest_assets.upkeep.collecting import Collected
+from resources.counting import counted
 from resources.document_state.take_up import Mode
 
 
@@ -31,8 +32,8 @@ def _print(done: Collected, verb: str) -> None:
         complain("Records that cannot be read may refer to any artifact. None was removed.")
     elif done.n_workers:
         complain(
-            f"{done.n_workers} workers are at documents they held when this began, and may refer to any artifact yet. "
+            f"{counted(done.n_workers, 'worker')} at documents held when this began may refer to any artifact yet. "
             "None was removed: run `ingest gc` again when they are done, or with --wait."
         )
     else:
-        say(f"{done.n_artifacts:,} artifacts ({done.n_bytes:,} bytes) {verb}; {done.n_kept:,} stay.")
+        say(f"{counted(done.n_artifacts, 'artifact')} ({done.n_bytes:,} bytes) {verb}; {done.n_kept:,} stay.")

@@ -3,12 +3,11 @@
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable
-from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say, shown_time
 from ingest_assets.components import Components
 from ingest_assets.parsing import sandbox
 from ingest_assets.requests.searching import nearest
@@ -17,6 +16,7 @@ from ingest_assets.settings_sections import StoreSettings
 from ingest_assets.upkeep.renewal import n_not_found
 from ingest_assets.upkeep.staleness import WHY_GONE
 from resources.artifact_store.artifact import Place
+from resources.counting import counted
 from resources.document_source.document_ids import document_id, shown_key, source_uri, uri_as_named
 from resources.document_source.document_source import DocumentSource
 from resources.document_state.label import DocumentLabel
@@ -141,9 +141,9 @@ async def status(components: Components, as_json: bool) -> int:
 
 
 _LEAVING = {
-    Presence.MISSING: "are not listed any more; their stores keep them until the grace period is over",
-    Presence.VANISHED: "are gone from their source, and are being removed from their stores",
-    Presence.DELETING: "are being deleted, because somebody asked for it",
+    Presence.MISSING: "Not listed any more, and kept in their stores until the grace period is over",
+    Presence.VANISHED: "Gone from their source, and being removed from their stores",
+    Presence.DELETING: "Being deleted, because somebody asked for it",
 }
 
 
@@ -163,9 +163,9 @@ def _print_status(counts: _Counts, settings: Settings) -> None:
     ]
     print_table(["where", "state", "#documents"], rows)
     for presence, n in sorted(counts.leaving.items()):
-        say(f"\n{n} documents {_LEAVING[Presence(presence)]}.")
+        say(f"\n{_LEAVING[Presence(presence)]}: {counted(n)}.")
     for source, n in sorted(counts.lost_sources.items()):
-        say(f"\n{n} documents are of source '{source}', which is not configured any more. They stay as they are.")
+        say(f"\nOf source '{source}', which is not configured any more: {counted(n)}, left as they are.")
     if counts.reasons:
         say("")
         reasons = [(name, n, Reason(name).what_to_do) for name, n in sorted(counts.reasons.items())]
@@ -182,37 +182,44 @@ async def show(components: Components, named: str, as_json: bool) -> int:
     doc = await find_document(components, named)
     if as_json:
         print_json(_record_fields(doc))
-        return Exit.DONE
+    else:
+        print_record(doc)
+    return Exit.DONE
+
+
+def print_record(doc: DocStatus) -> None:
+    """A record as people see it: what there is to say of it, and nothing else."""
+    amounts = f"{doc.n_chunks:,}, {doc.n_entries:,}, {doc.n_chars:,}" if doc.artifact else ""
     rows: list[tuple[str, object]] = [
         ("document", doc.document_id),
         ("title", doc.title),
         ("source", f"{doc.source}: {shown_key(doc.source_uri)}"),
         *_standing(doc),
-        ("chunks, entries, characters", f"{doc.n_chunks:,}, {doc.n_entries:,}, {doc.n_chars:,}"),
-        ("type, bytes", f"{doc.media_type or '?'}, {doc.size:,}"),
+        ("chunks, entries, characters", amounts),
+        ("type", doc.media_type),
+        ("bytes", f"{doc.size:,}"),
         ("read by", doc.parser),
         ("pages, of them without text", f"{doc.n_pages:,}, {doc.n_empty_pages:,}" if doc.n_pages else ""),
         ("last extracted turn", "" if doc.last_extracted_turn is None else f"{doc.last_extracted_turn:,}, from 0"),
         ("last run", doc.last_run_id),
-        ("known since", doc.created_at.isoformat(timespec="seconds")),
-        ("changed", doc.updated_at.isoformat(timespec="seconds")),
+        ("known since (UTC)", shown_time(doc.created_at)),
+        ("changed (UTC)", shown_time(doc.updated_at)),
     ]
     if doc.parent:
         rows.insert(3, ("lies in", shown_key(doc.parent)))
     if (made := doc.corrections) is not None:
-        rows.append(("corrections", f"{made.n}, last changed by {made.by} at {_when(made.at)}"))
+        rows.append(("corrections", f"{made.n}, last changed by {made.by} at {shown_time(made.at)} UTC"))
     rows += [("warning", warning) for warning in doc.warnings]
     rows += [(f"part {name}", value) for name, value in sorted(doc.extraction.parts.items())]
     if doc.claim is not None:
         rows.append(("claimed by", f"worker {doc.claim.worker_id}, token {doc.claim.token}"))
-    print_table(["what", "value"], rows)
+    print_table(["what", "value"], [(what, value) for what, value in rows if str(value)])
     if doc.links:
         say("")
         print_table(
-            ["store", "state", "last push", "why"],
-            [(slug, link.state, _when(link.last_push_at), _why(link)) for slug, link in sorted(doc.links.items())],
+            ["store", "state", "last push (UTC)", "why"],
+            [(slug, link.state, shown_time(link.last_push_at), _why(link)) for slug, link in sorted(doc.links.items())],
         )
-    return Exit.DONE
 
 
 def _record_fields(doc: DocStatus) -> dict[str, Any]:
@@ -233,7 +240,7 @@ async def search(
     org_id = components.settings.org_id
     hits = nearest(target, query, k, org_id=org_id, document_id=only, source=source or None)
     if components.state.counts_cheaply and (n := await n_not_found(components, slug)):
-        complain(f"Store '{slug}' is being built anew: {n:,} documents are not in it yet. `ingest run` goes on.")
+        complain(f"Store '{slug}' is being built anew, and lacks {counted(n)} yet. `ingest run` goes on.")
     if as_json:
         print_json([_hit(hit) for hit in hits])
         return Exit.DONE
@@ -258,7 +265,7 @@ async def _explain_no_hit(components: Components, slug: str) -> int:
     )
     if recorded and not (await components.target(slug)).store.held_documents(limit=1):
         complain(
-            f"Store '{slug}' is empty, but {recorded} documents are recorded as in it: it was lost or replaced. "
+            f"Store '{slug}' is empty, but should hold {counted(recorded)}: it was lost or replaced. "
             "`ingest run --force` builds it again."
         )
         return Exit.FAILED
@@ -289,24 +296,25 @@ def _standing(doc: DocStatus) -> list[tuple[str, str]]:
         return [("lifecycle", f"{doc.lifecycle}: {WHY_GONE[doc.presence]}")]
     return [
         ("lifecycle", f"{doc.lifecycle} ({doc.presence})"),
-        ("extraction", _phase(doc.extraction)),
-        ("build", _phase(doc.build)),
+        *_phase(Phase.EXTRACTION, doc.extraction),
+        *_phase(Phase.BUILD, doc.build),
     ]
 
 
-def _phase(phase: PhaseState) -> str:
-    text = phase.status.value
-    if phase.reason is not None:
-        text += f": {phase.reason}. {phase.error} {phase.reason.what_to_do}"
-    if phase.attempts and phase.reason is not None:
+def _phase(name: str, phase: PhaseState) -> list[tuple[str, str]]:
+    """How a phase stands; if something is wrong, why, and what to do, each in a row of its own."""
+    if phase.reason is None:
+        return [(name, phase.status.value)]
+    rows = [
+        (name, f"{phase.status}: {phase.reason}"),
+        ("error", phase.error),
+        ("what to do", phase.reason.what_to_do),
+    ]
+    if phase.attempts:
         again = phase.waits_until
-        when = f"next {again.isoformat(timespec='seconds')}" if again else "not tried again by itself"
-        text += f" (attempts: {phase.attempts}, {when})"
-    return text
-
-
-def _when(moment: datetime | None) -> str:
-    return moment.isoformat(timespec="seconds") if moment else ""
+        when = f"next at {shown_time(again)} UTC" if again else "not tried again by itself"
+        rows.append(("attempts", f"{phase.attempts}, {when}"))
+    return rows
 
 
 def _why(link: DocumentStoreLink) -> str:

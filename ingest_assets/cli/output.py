@@ -68,7 +68,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title:
         )
     for row in rows:
         table.add_row(*(Text(printable(str(cell))) for cell in row))
-    console.print(table)
+    if console.is_terminal:
+        console.print(table)
+        return
+    # In a file a row is as long as what it says: blanks up to the longest cell would only hide that.
+    with console.capture() as printed:
+        console.print(table)
+    console.file.write("".join(f"{line.rstrip()}\n" for line in printed.get().splitlines()))
+    console.file.flush()
 
 
 def say(message: str) -> None:
@@ -79,11 +86,6 @@ def say(message: str) -> None:
 def complain(message: str) -> None:
     """A sentence on stderr."""
     errors.print(Text(printable(message)))
-
-
-def counted(n: int) -> str:
-    """So many documents, in words that fit one as well."""
-    return "1 document" if n == 1 else f"{n:,} documents"
 
 
 def shown_time(moment: datetime | None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ingest_assets.cli.inspect import unless_configured
-from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.cli.watching import counter
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked, Kind
@@ -13,6 +13,7 @@ from ingest_assets.requests.costing import SpendEstimate, estimate_spending
 from ingest_assets.requests.forecast import Forecast, forecast, forecast_asked
 from ingest_assets.requests.sampling import EstimateReply, SampleWanted, estimate_sample
 from ingest_assets.upkeep.marking import Marked, mark
+from resources.counting import counted
 from resources.document_state.spend_book import in_dollars
 from resources.document_state.take_up import Action, Mode
 from resources.extractor.extractor import ExtractorConfigError
@@ -29,13 +30,13 @@ async def apply_plan(components: Components, *, as_json: bool) -> int:
         print_json(marked)
         return Exit.DONE
     for slug, n in sorted(marked.stores.items()):
-        say(f"{n:,} documents are now marked stale in store '{slug}': `ingest run --store {slug} --stale`.")
+        say(f"Now marked stale in store '{slug}': {counted(n)}. `ingest run --store {slug} --stale` renews them.")
     for slug, n in sorted(marked.unconfigured.items()):
-        say(f"{n:,} documents no longer count what store '{slug}' holds: it is not in ingest.toml.")
+        say(f"What store '{slug}' holds no longer counts, since it is not in ingest.toml: {counted(n)}.")
     if marked.n_current:
-        say(f"{marked.n_current:,} documents are stale no longer: the configuration is what it was.")
+        say(f"Stale no longer, since the configuration is what it was: {counted(marked.n_current)}.")
     if marked.n_busy:
-        say(f"{marked.n_busy:,} documents are being worked on: the next `ingest plan --apply` looks at them.")
+        say(f"Being worked on: {counted(marked.n_busy)}. The next `ingest plan --apply` looks at them.")
     if marked == Marked():
         say("Every mark is as the configuration says.")
     return Exit.DONE
@@ -95,7 +96,7 @@ def _print(planned: Forecast) -> None:
     else:
         say(
             f"{counted(len(planned.documents))} would be worked on, {planned.n_to_extract} of them extracted; "
-            f"at most {planned.n_chunks:,} chunks embedded."
+            f"at most {counted(planned.n_chunks, 'chunk')} embedded."
         )
     if planned.left_out.n:
         say(str(planned.left_out))

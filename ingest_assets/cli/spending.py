@@ -15,6 +15,7 @@ from ingest_assets.settings import load_settings
 from resources.artifact_store.paid_results.paid_result import KeptTotal, ResultSelection
 from resources.artifact_store.paid_results.usage import Usage
 from resources.clock import utc_now
+from resources.counting import counted
 from resources.document_state.spend_book import SpendTotals, in_dollars
 from resources.document_state.spend_ledger import SpendReport, day_of
 
@@ -122,7 +123,8 @@ def _print_kept(kept: Sequence[KeptTotal], *, as_json: bool) -> None:
     rows = [[each.org_id, each.model, f"{each.n_results:,}", f"{each.n_bytes:,}", *_used(each.usage)] for each in kept]
     columns = ["organisation", "model", "#answers", "#bytes", "#tokens in", "#tokens out", "#again would cost"]
     print_table(columns, rows)
-    say(f"{sum(each.n_results for each in kept):,} answers, {in_dollars(sum(each.usage.micro_usd for each in kept))}.")
+    n = sum(each.n_results for each in kept)
+    say(f"{counted(n, 'answer')}, {in_dollars(sum(each.usage.micro_usd for each in kept))}.")
 
 
 def _used(usage: Usage) -> list[str]:

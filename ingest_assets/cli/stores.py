@@ -6,12 +6,13 @@ import typer
 
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.opened import with_open_components
-from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say, shown_time
 from ingest_assets.cli.watching import counter
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.targets import open_recorded
 from ingest_assets.upkeep.dropping import drop_store, linked_documents
 from ingest_assets.upkeep.store_listing import ListedStore, list_stores
+from resources.counting import counted
 from resources.document_state.link_counts import last_pushes
 from resources.document_state.model import LinkState
 from resources.store.store import Store
@@ -36,7 +37,8 @@ def list_(
             print_json(listed)
             return Exit.DONE
         states = [state.value for state in LinkState]
-        columns = ["store", "name", "kind", "embedder", "created", "last push", "", *(f"#{state}" for state in states)]
+        about = ["store", "name", "kind", "embedder", "created (UTC)", "last push (UTC)", ""]
+        columns = [*about, *(f"#{state}" for state in states)]
         print_table(columns, [[*_about(store), *(store.links[state] for state in states)] for store in listed])
         return Exit.DONE
 
@@ -61,7 +63,7 @@ def drop(
         is_configured = store in await components.targets()
         if not yes:
             n = len(await linked_documents(components.state, store))
-            complain(f"Store '{store}' holds {n:,} documents. Nothing was dropped: `ingest stores drop {store} --yes`.")
+            complain(f"Store '{store}' holds {counted(n)}. Nothing was dropped: `ingest stores drop {store} --yes`.")
             return Exit.USAGE
         with counter("Forgetting", quiet=as_json) as advance:
             dropped = await drop_store(components.state, target, advance)
@@ -70,9 +72,9 @@ def drop(
         if as_json:
             print_json(dropped)
         elif dropped.n_busy:
-            complain(f"{dropped.n_busy:,} documents are being worked on. Let the runs end, then drop the store again.")
+            complain(f"Being worked on: {counted(dropped.n_busy)}. Let the runs end, then drop the store again.")
         else:
-            say(f"Store '{store}' is empty; {dropped.n_documents:,} documents were in it.")
+            say(f"Store '{store}' is empty; it held {counted(dropped.n_documents)}.")
             say(
                 f"`ingest run --store {store} --missing` builds them again."
                 if is_configured
@@ -107,7 +109,6 @@ async def _store(components: Components, slug: str) -> Store:
 def _about(store: ListedStore) -> list[str]:
     wanted = store.configured_embedder
     embedder = store.embedder if wanted in ("", store.embedder) else f"{store.embedder}, {wanted} is configured"
-    created = store.created_at.isoformat(timespec="seconds") if store.created_at else "not yet"
-    pushed = store.last_push_at.isoformat(timespec="seconds") if store.last_push_at else ""
+    created = shown_time(store.created_at) or "not yet"
     standing = "default" if store.is_default else "" if store.configured else "not in ingest.toml"
-    return [store.slug, store.name, store.kind, embedder, created, pushed, standing]
+    return [store.slug, store.name, store.kind, embedder, created, shown_time(store.last_push_at), standing]

@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ingest_assets.cli.inspect import UnknownDocumentError, candidate_ids
-from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.cli.watching import counter, progress
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import AskedWronglyError
 from ingest_assets.targets import Target
 from ingest_assets.upkeep.verify.difference import Difference
 from ingest_assets.upkeep.verify.repair import Repair, Verified, known_to_dagster
+from resources.counting import counted
 from resources.store.store import StoreError
 
 _SHOWN = 50

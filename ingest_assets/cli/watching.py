@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from ingest_assets.cli.output import complain, counted, errors
+from ingest_assets.cli.output import complain, errors
 from ingest_assets.engine.progress import Milestone
 from ingest_assets.requests.request import Watcher
+from resources.counting import counted
 
 # Often enough for somebody who waits, and for a log that is kept: a dozen lines a minute.
 _PAUSE_SECONDS = 5.0

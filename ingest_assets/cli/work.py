@@ -7,13 +7,14 @@ from typing import Any
 
 from ingest_assets.cli.inspect import find_document, unless_configured
 from ingest_assets.cli.jobs import job_fields
-from ingest_assets.cli.output import Exit, complain, counted, print_json, print_table, say
+from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.cli.watching import SentenceWatcher, progress
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.requests.asking import Asked, AskedWronglyError
 from ingest_assets.requests.carrying_out import CarryingOut
 from ingest_assets.requests.request import Request, RequestOutcome
 from ingest_assets.upkeep.staleness import WHY_GONE
+from resources.counting import counted
 from resources.document_source.document_ids import shown_key
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStatus, Outcome
 from resources.document_state.model import GONE

@@ -14,6 +14,7 @@ from ingest_assets.api.services import READS, WRITES, Asking, Given, Services
 from ingest_assets.page.forms import Sent
 from ingest_assets.page.rendering import Live, live, live_answer, page, query_of
 from resources.clock import utc_now
+from resources.counting import counted
 from resources.document_state.ingest_jobs import DocumentResult, IngestJob, JobStage, JobStatus, Outcome
 from resources.document_state.spend_book import ByModel, SpendTotals
 
@@ -92,7 +93,7 @@ async def retry(job_id: JobId, services: Given, caller: Asking, sent: Sent) -> R
 
 async def _listed(services: Services, org_id: str) -> Live:
     found = await services.components.jobs.recent(_RECENT, org_id)
-    said = f"{sum(not job.is_terminal for job in found)} jobs are running"
+    said = f"{counted(sum(not job.is_terminal for job in found), 'job')} running"
     return live("jobs_listed.html", "listed", "/jobs/newest", {"jobs": found, "said": said})
 
 

@@ -10,6 +10,7 @@ from ingest_assets.api.documents import PageOfFilter, counts, documents
 from ingest_assets.api.services import READS, Asking, Given, Services
 from ingest_assets.api.tokens import Caller
 from ingest_assets.page.rendering import Live, live, live_answer, page, query_of
+from resources.counting import counted
 from resources.document_state.model import LinkState, Status
 
 router = APIRouter(include_in_schema=False, dependencies=[READS])
@@ -79,7 +80,7 @@ def _results(services: Services, caller: Caller, chosen: Chosen, found: _Found) 
             for source in services.settings.sources
             if (source.org_id or services.settings.org_id) == caller.org_id
         ],
-        "said": f"{found.counts.total:,} documents",
+        "said": counted(found.counts.total),
     }
     here = query_of({**chosen.facets, "cursor": chosen.cursor, "limit": chosen.limit})
     return live("library_results.html", "results", f"/documents?{here}", values, _SECONDS)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from resources.counting import counted
 from resources.document_source.containers import is_archive
 from resources.document_source.unpacker import UnpackedMember
 from resources.document_state.reasons import Reason
@@ -77,7 +78,7 @@ def examine(filename: str, content: bytes, limits: ParseLimits) -> None:
         raise Refused(Reason.NO_TEXT, "It is an archive without a file in it.")
     if n_encrypted == n_members:
         raise Refused(Reason.PASSWORD_REQUIRED, "It is an archive, and everything in it is encrypted.")
-    raise Refused(Reason.ARCHIVE, f"It is an archive of {n_members:,} files.")
+    raise Refused(Reason.ARCHIVE, f"It is an archive of {counted(n_members, 'file')}.")
 
 
 def members_of(filename: str, content: bytes, limits: ParseLimits) -> Iterator[_Found]:

@@ -17,6 +17,7 @@ from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.upkeep.marking import mark
 from ingest_assets.upkeep.renewal import begin_anew, refusing_stores
 from resources.clock import utc_now
+from resources.counting import counted
 from resources.document_source.document_source import SourceError
 from resources.document_state.accepted_jobs import JobBegunError
 from resources.document_state.impossible_waits import end_impossible_waits
@@ -86,11 +87,12 @@ class Request:
         """Do what somebody asks for, of what is known: no source is listed. Must be called as `run` is.
 
         Raises:
-            ExtractorConfigError: there is something to do, and the extractor cannot work as it is configured.
+            ExtractorConfigError: the extractor cannot work as it is configured; nothing was looked at.
             StoreMismatchError: stale documents are asked for, and a store holds another embedder's vectors that was not
                 named, or of which just a part was asked for; nothing was changed.
             StoreUnavailableError: such a store was named, and documents of it are being worked on; it is as it was.
         """
+        self._check_extractor()
         outcome = asyncio.run(self._select_asked(paths, asked))
         return self._do(outcome) if outcome.selected.document_ids else outcome
 
@@ -103,7 +105,11 @@ class Request:
             force: do every document again, whatever its state; also those whose records were lost.
 
         Must be called in the main thread and outside of any event loop, since it executes Dagster runs.
+
+        Raises:
+            ExtractorConfigError: the extractor cannot work as it is configured; nothing was listed.
         """
+        self._check_extractor()
         outcome = asyncio.run(self._select(paths, accept_vanished=accept_vanished, force=force))
         return self._do(outcome) if outcome.selected.document_ids else outcome
 
@@ -118,7 +124,8 @@ class Request:
         return self._do(outcome) if outcome.selected.document_ids else outcome
 
     def retry(self, document_ids: Sequence[str]) -> RequestOutcome:
-        """Do documents again that failed or were skipped. Must be called as `run` is."""
+        """Do documents again that failed or were skipped. Must be called and raises as `run` does."""
+        self._check_extractor()
         asyncio.run(self._recover())
         asyncio.run(self._reset(document_ids))
         return self._do(RequestOutcome(Selected(list(document_ids))))
@@ -127,6 +134,11 @@ class Request:
         """Do just these documents, as far as they are what is asked for. Must be called as `run` is."""
         asyncio.run(self._recover())
         return self._do(RequestOutcome(Selected(list(document_ids)), asked=asked))
+
+    def _check_extractor(self) -> None:
+        """Tell of a wrong configuration at once, as of any other, and not on the day when there is something to do."""
+        self._components.extractor.check()
+        self._components.extractor.check_access()
 
     async def _reset(self, document_ids: Sequence[str]) -> None:
         """Start their attempts again, and make those that were skipped partitions again."""
@@ -282,7 +294,9 @@ class Request:
         done = await recover(components, self._dagster, watch)
         if self._mode is Mode.RESUME and (beats := {w.worker_id: w.beat for w in await watch.living()}):
             seconds = components.settings.runs.lease_seconds
-            self._watcher.says(f"{len(beats)} workers may be dead. Waiting up to {seconds:.0f} s for their heartbeat.")
+            self._watcher.says(
+                f"{counted(len(beats), 'worker')} may be dead. Waiting up to {seconds:.0f} s for a heartbeat."
+            )
             until = time.monotonic() + seconds + _POLL_SECONDS
             while beats and time.monotonic() < until:
                 await asyncio.sleep(_POLL_SECONDS)
@@ -290,7 +304,7 @@ class Request:
                 now = {worker.worker_id: worker.beat for worker in await watch.living()}
                 beats = {key: beat for key, beat in beats.items() if now.get(key) == beat}
         if done.documents or done.runs:
-            self._watcher.says(f"Taken up from dead workers: {done.documents} documents, {done.runs} runs.")
+            self._watcher.says(f"Taken up from dead workers: {counted(done.documents)}, {counted(done.runs, 'run')}.")
 
     async def _has_claims(self) -> bool:
         return bool(await self._components.state.list_open(lambda label: label.claimed))

@@ -43,6 +43,15 @@ class Extractor(ABC):
             ExtractorConfigError: it is not.
         """
 
+    def check_access(self) -> None:  # noqa: B027 most ask nobody
+        """Before any document is worked on: whether who is to be asked is named, and a key is given if one must be.
+
+        Looks at the environment alone; whether the key is right, only the first call can tell.
+
+        Raises:
+            ExtractorConfigError: it is not.
+        """
+
     async def close(self) -> None:  # noqa: B027 most hold nothing
         """Let go of connections, in the event loop that used them."""
 

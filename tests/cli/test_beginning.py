@@ -58,3 +58,23 @@ def test_help_begins_with_what_comes_first():
     told = CliRunner().invoke(app, ["--help"], env={**os.environ, "COLUMNS": "100"}).stdout
     assert told.index(" run ") < told.index(" plan ") < told.index(" serve ")
     assert "knows the truth about every document" in " ".join(told.split())
+
+
+@pytest.mark.parametrize(("extractor", "says"), [("openai:mine", "price"), ("openai:gpt-4o-mini", "OPENAI_API_KEY")])
+def test_an_extractor_that_cannot_work_is_told_at_once(monkeypatch, tmp_path, extractor, says):
+    """Although there is nothing to do; looking at what is known needs no extractor."""
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "docs").mkdir()
+    config = tmp_path / "ingest.toml"
+    config.write_text(f'extractor = "{extractor}"\n[[sources]]\nname = "docs"\nuri = "docs"\n')
+    monkeypatch.setenv("INGEST_CONFIG", str(config))
+    said = StringIO()
+    monkeypatch.setattr(output, "errors", Console(file=said, width=1000))
+    monkeypatch.setattr(output, "console", Console(file=StringIO()))
+    assert [CliRunner().invoke(app, command).exit_code for command in (["run"], ["retry", "d"], ["status"])] == [
+        2,
+        2,
+        0,
+    ]
+    assert says in said.getvalue()

@@ -8,13 +8,18 @@ import pytest
 from rich.console import Console
 
 from ingest_assets.cli import output
+from ingest_assets.cli.inspect import print_record
 from ingest_assets.cli.jobs import print_jobs
 from ingest_assets.cli.work import print_outcome
 from ingest_assets.requests.request import RequestOutcome
 from ingest_assets.requests.scope import Selected
+from resources.counting import counted
 from resources.document_source.left_out import LeftOut, WhyLeftOut
+from resources.document_state import transitions
 from resources.document_state.ingest_jobs import IngestJob, JobCounts, JobStatus
 from resources.document_state.process_identity import ProcessIdentity
+from resources.document_state.reasons import Reason
+from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.take_up import Mode
 from sensors.discovered import Discovered, total
 
@@ -87,3 +92,28 @@ def test_nothing_done_is_no_success(told, counts, says):
     print_outcome(RequestOutcome(Selected([]), job=job(3, JobStatus.SUCCEEDED, **counts)))
     assert f"Job {JOB_ID}: {says}" in " ".join(told().split())
     assert "0 of 0" not in told()
+
+
+def test_a_record_tells_what_there_is_to_tell(told):
+    """No row is empty, no type is "?", a failure stands in rows of its own, and times are to the second, in UTC."""
+    now = datetime(2026, 1, 2, 3, 4, 5, 678, tzinfo=UTC)
+    doc = transitions.discovered("d", "default", "docs", "docs:d.md", "v", 1234, ("default",), now)
+    doc = transitions.claimed(doc, "worker", "run", now, extract=True)
+    print_record(transitions.extraction_failed(doc, Reason.EMPTY_FILE, "It is empty.", now, RetryPolicy()))
+    rows = dict(line.split("  ", 1) for line in told().splitlines())
+    assert all(value.strip() for value in rows.values())
+    assert (rows["extraction"].strip(), rows["error"].strip()) == ("FAILED: empty_file", "It is empty.")
+    assert rows["known since (UTC)"].strip() == "2026-01-02 03:04:05"
+    assert "type" not in rows
+
+
+def test_rows_in_a_file_are_as_long_as_what_they_say(told):
+    """One long cell does not pad all the others with blanks where nobody wraps them."""
+    output.print_table(["document", "error"], [("a", "short"), ("b", "a longer one")])
+    assert told() == "document  error\na         short\nb         a longer one\n"
+
+
+@pytest.mark.parametrize(("n", "says"), [(0, "0 pages"), (1, "1 page"), (1234, "1,234 pages")])
+def test_one_is_counted_as_one(n, says):
+    """Of anything."""
+    assert counted(n, "page") == says

@@ -120,14 +120,15 @@ def test_what_needs_a_person_is_not_tried_again_by_itself(paid: Project, model: 
     assert paid.json("run", "--mode", "retry-failed")["n_succeeded"] == 5
 
 
-def test_no_key_is_a_reason(paid: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a key nothing is sent anywhere, and each document says what is missing."""
+def test_no_key_is_told_at_once(paid: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a key nothing is listed, and what is missing is said; looking needs none."""
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name)
         del paid.environment[name]
-    failed = paid.json("run", code=1)
-    assert Counter(result["reason"] for result in failed["results"]) == {"model_access": 5}
-    assert "OPENAI_API_KEY" in failed["results"][0]["error"]
+    refused = paid.run("run")
+    assert refused.returncode == 2
+    assert "OPENAI_API_KEY" in refused.stderr
+    assert paid.json("status")["documents"] == 0
 
 
 def test_faults_of_one_document_are_its_own(paid: Project, model: ModelServer) -> None:

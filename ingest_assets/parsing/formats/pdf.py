@@ -8,6 +8,7 @@ from ingest_assets.parsing.formats.pdf_pages import Document, Page, Shown
 from ingest_assets.parsing.formats.pdf_streams import refuse_bombs
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Source, Text
+from resources.counting import counted
 from resources.document_state.reasons import Reason
 
 _BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
@@ -47,14 +48,16 @@ def read(source: Source, text: Text) -> None:
 def _read_open(document: Document, source: Source, text: Text) -> None:
     count = document.n_pages
     if count > source.limits.pages:
-        raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages; limits.pages is {source.limits.pages:,}.")
+        raise Refused(
+            Reason.TOO_MANY_PAGES, f"It has {counted(count, 'page')}; limits.pages is {source.limits.pages:,}."
+        )
     text.suggest_title(document.title())
     found = _first_engine(document)
     if found.hidden:
         text.removed["hidden"] += found.hidden
         text.warn("Hidden passages were left out.")
     if found.layers:
-        text.warn(f"The text of {found.layers:,} pages is an invisible layer over pictures, as OCR makes it.")
+        text.warn(f"The text of {counted(found.layers, 'page')} is an invisible layer over pictures, as OCR makes it.")
     if _write(text, found.pages):
         text.library = _FIRST
         return
@@ -63,8 +66,12 @@ def _read_open(document: Document, source: Source, text: Text) -> None:
         text.library = _SECOND
         return
     if found.any_picture:
-        raise Refused(Reason.IMAGE_ONLY, f"None of its {count:,} pages has text, only pictures.")
-    raise Refused(Reason.NO_TEXT, f"None of its {count:,} pages has text.")
+        raise Refused(Reason.IMAGE_ONLY, f"{_without_text(count)}, only pictures.")
+    raise Refused(Reason.NO_TEXT, f"{_without_text(count)}.")
+
+
+def _without_text(n_pages: int) -> str:
+    return "Its only page has no text" if n_pages == 1 else f"None of its {n_pages:,} pages has text"
 
 
 def _first_engine(document: Document) -> _Reading:
@@ -124,5 +131,5 @@ def _second_engine(source: Source) -> list[str]:
         # What it cannot read is the first engine's verdict to name.
         return pages
     if count > most:
-        raise Refused(Reason.TOO_MANY_PAGES, f"It has {count:,} pages; limits.pages is {most:,}.")
+        raise Refused(Reason.TOO_MANY_PAGES, f"It has {counted(count, 'page')}; limits.pages is {most:,}.")
     return pages

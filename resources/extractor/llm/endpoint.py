@@ -111,6 +111,22 @@ def _open(name: str, options: LlmOptions) -> _Opened:
     return _open_openai(model, options) if provider == "openai" else _open_bedrock(model, options)
 
 
+def check_openai_access(model: str) -> None:
+    """Whether the environment says enough to ask a model of OpenAI's protocol.
+
+    Raises:
+        ModelError: the key is missing, or stands where logs would show it.
+    """
+    url = os.environ.get("OPENAI_BASE_URL", "")
+    parts = urlsplit(url)
+    if parts.password or parts.username:
+        raise ModelError(
+            Reason.MODEL_ACCESS, "OPENAI_BASE_URL has a password in it, which logs would show. Use OPENAI_API_KEY."
+        )
+    if not os.environ.get("OPENAI_API_KEY") and (not url or parts.hostname == _OPENAI_HOST):
+        raise ModelError(Reason.MODEL_ACCESS, f"openai:{model}: OPENAI_API_KEY is not set, and nor is OPENAI_BASE_URL.")
+
+
 def _open_openai(model: str, options: LlmOptions) -> _Opened:
     from openai import AsyncOpenAI, Timeout
     from pydantic_ai.models import ModelRequestParameters
@@ -120,21 +136,15 @@ def _open_openai(model: str, options: LlmOptions) -> _Opened:
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai import OpenAIProvider
 
+    check_openai_access(model)
     url, key = os.environ.get("OPENAI_BASE_URL", ""), os.environ.get("OPENAI_API_KEY", "")
-    parts = urlsplit(url)
-    if parts.password or parts.username:
-        raise ModelError(
-            Reason.MODEL_ACCESS, "OPENAI_BASE_URL has a password in it, which logs would show. Use OPENAI_API_KEY."
-        )
-    if not key and (not url or parts.hostname == _OPENAI_HOST):
-        raise ModelError(Reason.MODEL_ACCESS, f"openai:{model}: OPENAI_API_KEY is not set, and nor is OPENAI_BASE_URL.")
     client = AsyncOpenAI(
         api_key=key or "none",  # servers of one's own often want none
         base_url=url or None,
         max_retries=0,
         timeout=Timeout(options.timeout_seconds, connect=_CONNECT_SECONDS),
     )
-    is_openai = not url or parts.hostname == _OPENAI_HOST
+    is_openai = not url or urlsplit(url).hostname == _OPENAI_HOST
     new_name = is_openai or bool(_REASONS_FIRST.search(model))
     profile: OpenAIModelProfile = {"openai_chat_supports_max_completion_tokens": new_name}
     opened = OpenAIChatModel(

@@ -16,7 +16,9 @@ from resources.extractor.extractor import Extractor, ExtractorConfigError
 from resources.extractor.llm.answer import SCHEMA_VERSION, Answer, ChunkAnswer, Usage
 from resources.extractor.llm.asking import ask
 from resources.extractor.llm.calling import Caller
+from resources.extractor.llm.endpoint import check_openai_access
 from resources.extractor.llm.entries import Found, entries_of
+from resources.extractor.llm.model_error import ModelError
 from resources.extractor.llm.options import LlmOptions
 from resources.extractor.llm.planning import Call, Planner
 from resources.extractor.llm.prices import PriceList
@@ -55,6 +57,15 @@ class LlmExtractor(Extractor):
                 f"The extractor '{self.model}' needs {', '.join(missing)}. pip install 'ingest-assets[llm]'."
             )
         self.prices.cost(self.model, Usage())
+
+    def check_access(self) -> None:
+        """See `Extractor.check_access`. Credentials for Bedrock may be anywhere, so boto3 is left to look for them."""
+        provider, _, model = self.model.partition(":")
+        if provider == "openai":
+            try:
+                check_openai_access(model)
+            except ModelError as error:
+                raise ExtractorConfigError(f"The extractor cannot work. {error}") from error
 
     def micro_usd(self, usage: Usage) -> int:
         """What a call with this usage costs, in millionths of a dollar, rounded up: a ceiling must hold."""

@@ -69,6 +69,17 @@ def test_the_check_comes_before_the_first_call():
     LlmExtractor("openai:gpt-4o-mini").check()
 
 
+def test_a_missing_key_is_named_before_the_first_call(monkeypatch):
+    """OpenAI itself wants a key; a server of one's own may want none, and Bedrock's are boto3's to find."""
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(ExtractorConfigError, match="OPENAI_API_KEY is not set"):
+        LlmExtractor("openai:gpt-4o-mini").check_access()
+    LlmExtractor("bedrock:m").check_access()
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1")
+    LlmExtractor("openai:gpt-4o-mini").check_access()
+
+
 def test_nothing_heavy_is_loaded_before_it_is_used():
     """Opening an extractor and naming its parts, as every command does, loads no client library."""
     code = (
