@@ -183,4 +183,5 @@ def test_a_source_page_tells_of_the_last_listing_that_found_something(project):
         "changed": 0,
         "vanished": 0,
         "unchanged": 0,
+        "left_out": 0,
     }
