@@ -1,5 +1,6 @@
 """Documents in a folder."""
 
+import contextlib
 import errno
 import os
 import stat
@@ -117,19 +118,23 @@ class LocalSource(DocumentSource):
         only: bytes | None = None,
     ) -> Iterator[SourceObject]:
         try:
-            with os.scandir(folder) as entries:
+            below = os.path.join(folder, b"")  # noqa: PTH118
+            # By the open folder, not by its path: while that is renamed, every entry would seem to have gone.
+            with _opened_folder(folder) as at, os.scandir(at) as entries:
                 for entry in entries:
-                    if only is not None and entry.name != only:
+                    name = os.fsencode(entry.name)
+                    path = below + name
+                    if only is not None and name != only:
                         continue
-                    if self._exclusion.leaves_out_name(entry.name):
-                        left_out.add(WhyLeftOut.EXCLUDED, self._shown(entry.path))
+                    if self._exclusion.leaves_out_name(name):
+                        left_out.add(WhyLeftOut.EXCLUDED, self._shown(path))
                     elif entry.is_dir(follow_symlinks=False):
                         if folders is not None:
-                            folders.append(entry.path)
-                    elif isinstance(found := self._object(entry, real_root), SourceObject):
+                            folders.append(path)
+                    elif isinstance(found := self._object(entry, path, real_root), SourceObject):
                         yield found
                     elif found is not None:
-                        left_out.add(found, self._shown(entry.path))
+                        left_out.add(found, self._shown(path))
         except OSError as error:
             shown = os.fsdecode(os.path.relpath(folder, self._root))
             raise SourceError(
@@ -137,9 +142,9 @@ class LocalSource(DocumentSource):
                 f"cannot list '{shown}': {error.strerror}. Nothing is taken to have vanished from this source.",
             ) from error
 
-    def _object(self, entry: "os.DirEntry[bytes]", real_root: bytes) -> SourceObject | WhyLeftOut | None:
+    def _object(self, entry: "os.DirEntry[str]", path: bytes, real_root: bytes) -> SourceObject | WhyLeftOut | None:
         """What an entry is that is no folder; None: it went between being listed and being looked at."""
-        if entry.is_symlink() and not _inside(os.path.realpath(entry.path), real_root):
+        if entry.is_symlink() and not _inside(os.path.realpath(path), real_root):
             return WhyLeftOut.LINK_OUT
         try:
             found = entry.stat()
@@ -151,7 +156,7 @@ class LocalSource(DocumentSource):
             return WhyLeftOut.LINK_TO_FOLDER
         if not stat.S_ISREG(found.st_mode):
             return WhyLeftOut.SPECIAL_FILE
-        return SourceObject(source_uri(self.name, self._key(entry.path)), _version(found), found.st_size)
+        return SourceObject(source_uri(self.name, self._key(path)), _version(found), found.st_size)
 
     def _key(self, path: bytes) -> bytes:
         return path[len(self._root) :].lstrip(b"/")
@@ -159,6 +164,15 @@ class LocalSource(DocumentSource):
     def _shown(self, path: bytes) -> str:
         """A path below the source's folder, for people."""
         return shown_key(source_uri(self.name, self._key(path)))
+
+
+@contextlib.contextmanager
+def _opened_folder(path: bytes) -> Iterator[int]:
+    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield folder
+    finally:
+        os.close(folder)
 
 
 def _read_unchanged(path: bytes, opener: Opener, max_bytes: int) -> ReadResult:

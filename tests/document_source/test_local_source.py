@@ -309,6 +309,16 @@ class TestChanging:
         assert Reason.CHANGED_WHILE_READING in outcomes
         assert outcomes <= {"whole", Reason.CHANGED_WHILE_READING}
 
+    def test_folder_renamed_while_it_is_listed(self, source, root):
+        """What lies in it has not gone: the listing has all of it, as it began."""
+        (root / "sub").mkdir()
+        for number in range(2_000):
+            (root / "sub" / f"{number}.md").write_bytes(b"")
+        listing = source.list_objects()
+        next(listing)
+        (root / "sub").rename(root / "aside")
+        assert 1 + len(list(listing)) == 2_000
+
     def test_version_is_that_of_the_bytes(self, source, root):
         """The version read is the version listed, so what changed in between is seen by the next listing."""
         (root / "a.md").write_bytes(b"1")
