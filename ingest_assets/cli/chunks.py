@@ -14,7 +14,7 @@ from ingest_assets.cli.editor import edited_by_hand
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.inspect import find_document, place_of
 from ingest_assets.cli.opened import with_open_components
-from ingest_assets.cli.output import Exit, console, print_json, print_table, say
+from ingest_assets.cli.output import Exit, print_as_it_is, print_json, print_table, say
 from ingest_assets.components import Components
 from ingest_assets.upkeep.correcting import Corrected, edit_chunks, read_chunks, reset_chunks
 from ingest_assets.upkeep.edits import LONGEST_NAME, LONGEST_NOTE, EditError, one_line, parse_edits
@@ -45,8 +45,7 @@ def show(
     async def go(components: Components) -> int:
         doc, artifact = await read_chunks(components, (await find_document(components, document)).document_id)
         if as_lines:
-            console.file.write(_lines([*artifact.chunks, *artifact.void_corrections]))
-            console.file.flush()
+            print_as_it_is(_lines([*artifact.chunks, *artifact.void_corrections]))
         elif as_json:
             print_json(
                 {

@@ -35,9 +35,19 @@ def _fill_standard_descriptors() -> None:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
 
 
+class _Console(Console):
+    """Speaks to people or a program, as long as they listen: `ingest status | head` is no fault."""
+
+    def on_broken_pipe(self) -> None:
+        """Whoever read has left: the work goes on, and what is still to be said goes nowhere."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+
+
 def _console_on(descriptor: int) -> Console:
     width = None if os.isatty(descriptor) else _WIDTH_IN_A_FILE
-    return Console(file=os.fdopen(os.dup(descriptor), "w", encoding="utf-8"), highlight=False, width=width)
+    return _Console(file=os.fdopen(os.dup(descriptor), "w", encoding="utf-8"), highlight=False, width=width)
 
 
 _fill_standard_descriptors()
@@ -51,8 +61,16 @@ errors = _console_on(2)
 def print_json(value: Any) -> None:
     """One JSON document on stdout."""
     raw = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2)
-    console.file.write(raw.decode() + "\n")
-    console.file.flush()
+    print_as_it_is(raw.decode() + "\n")
+
+
+def print_as_it_is(text: str) -> None:
+    """Text on stdout for a program: nothing is wrapped, marked or left out."""
+    try:
+        console.file.write(text)
+        console.file.flush()
+    except BrokenPipeError:
+        console.on_broken_pipe()
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "", whole: str = "") -> None:
