@@ -7,6 +7,7 @@ import dagster as dg
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from resources.clock import utc_now
+from resources.counting import counted
 from resources.document_state.ingest_jobs import JobStatus
 from resources.document_state.retry_policy import HELD_BACK_FOR
 
@@ -63,7 +64,7 @@ def build_backlog_sensor(
         alive = context.instance.get_runs_count(dg.RunsFilter(job_name=job.name, statuses=_ALIVE, tags=PULL_TAG))
         wanted = min(parallel, math.ceil(due / documents)) - alive
         if wanted <= 0:
-            return dg.SkipReason(f"At least {due} documents are due; {alive} pull runs are at it.")
+            return dg.SkipReason(f"Due: {counted(due)} or more. At it: {counted(alive, 'pull run')}.")
         config = {"ops": {step: {"config": {"limit": documents}}}}
         request = dg.RunRequest(run_config=config, tags=PULL_TAG)
         return dg.SensorResult(run_requests=[request] * wanted)

@@ -14,7 +14,7 @@ from ingest_assets.cli.editor import edited_by_hand
 from ingest_assets.cli.finish import finish
 from ingest_assets.cli.inspect import find_document, place_of
 from ingest_assets.cli.opened import with_open_components
-from ingest_assets.cli.output import Exit, print_as_it_is, print_json, print_table, say
+from ingest_assets.cli.output import Exit, print_as_it_is, print_json, print_table, say, shown_time
 from ingest_assets.components import Components
 from ingest_assets.upkeep.correcting import Corrected, edit_chunks, read_chunks, reset_chunks
 from ingest_assets.upkeep.edits import LONGEST_NAME, LONGEST_NOTE, EditError, one_line, parse_edits
@@ -149,7 +149,7 @@ def _by_whom(chunk: Chunk) -> str:
     made = chunk.correction
     if made is None:
         return ""
-    return f"{made.by} at {made.at.isoformat(timespec='seconds')}" + (f": {made.note}" if made.note else "")
+    return f"{made.by} at {shown_time(made.at)} UTC" + (f": {made.note}" if made.note else "")
 
 
 def _excerpt(text: str) -> str:

@@ -61,7 +61,7 @@ def test_backlog_counts_the_runs_that_are_alive(project):
     project.discover()
     job = project.definitions().resolve_job_def(INGEST)
     alive = project.instance.create_run_for_job(job, tags=PULL_TAG, status=dg.DagsterRunStatus.STARTING)
-    assert project.tick("backlog").skip_message == "At least 3 documents are due; 1 pull runs are at it."
+    assert project.tick("backlog").skip_message == "Due: 3 documents or more. At it: 1 pull run."
     project.instance.report_run_canceled(alive)
     assert len(project.tick("backlog").run_requests) == 1
 
