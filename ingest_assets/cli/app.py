@@ -50,9 +50,7 @@ Documents = Annotated[list[str], typer.Argument(help="Document ids, or paths of 
 Document = Annotated[str, typer.Argument(help="A document id, or the path of a file or s3://bucket/key in a source.")]
 InStore = Annotated[str, typer.Option("--store", help="With the next four: only in this store.")]
 IsStale = Annotated[bool, typer.Option("--stale", help="What was made with another configuration, anew.")]
-HasFailed = Annotated[
-    bool, typer.Option("--failed", help="Failed documents only; with --store, --where or --mode resume.")
-]
+HasFailed = Annotated[bool, typer.Option("--failed", help="Failed documents only, whatever the reason was.")]
 IsMissing = Annotated[bool, typer.Option("--missing", help="What is not in a store that was added later.")]
 WithFacets = Annotated[
     str, typer.Option("--where", help="Only documents with these facets: 'source=… reason=… status=… state=…'.")
@@ -112,6 +110,8 @@ def run(
             if force or accept_vanished:
                 raise AskedWronglyError("--force and --accept-vanished are for runs that list the sources.")
             return work.ask(components, named, chosen, asked, as_json=as_json)
+        if force and chosen is Mode.RETRY_FAILED:
+            raise AskedWronglyError("--force does every document again, not failed ones alone: leave one of them out.")
         return work.run(components, named, chosen, accept_vanished=accept_vanished, force=force, as_json=as_json)
 
     finish(with_components(go))
@@ -328,8 +328,6 @@ def _asked(
 ) -> tuple[Asked | None, Mode]:
     """What is asked for, and the mode: `--failed` alone is a mode of its own."""
     if failed and not (store or where or stale or missing):
-        if mode is Mode.INCREMENTAL:
-            raise AskedWronglyError("--failed goes with --mode resume, or with --store or --where.")
         return None, Mode.RETRY_FAILED
     return asked_for(store, stale=stale, failed=failed, missing=missing, where=where), mode
 

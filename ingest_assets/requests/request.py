@@ -119,7 +119,9 @@ class Request:
         Raises:
             UnknownJobError, JobBegunError: there is no such job, or it has not ended.
             AskedWronglyError: it was not forced, so others do the rest of it.
+            ExtractorConfigError: the extractor cannot work as it is configured; nothing was looked at.
         """
+        self._check_extractor()
         outcome = asyncio.run(self._left_by(job_id))
         return self._do(outcome) if outcome.selected.document_ids else outcome
 

@@ -19,7 +19,7 @@ from resources.records.record import DueKey, Record, Stamp, Write
 KIND = "document"
 _NO_LABEL = "what stands beside its record is no label of ours. `ingest verify --repair` mends it."
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
-_ALL = 10_000_000
+_ALL = 10_000_000  # a limit that no state reaches
 _logger = logging.getLogger(__name__)
 
 Change = tuple[DocStatus, DocStatus | None]  # (what it shall be, what it was when read; None: absent)

@@ -14,7 +14,7 @@ from tests.end_to_end.project import Project
         (["run", ""], "A path is empty"),
         (["forget", "docs"], "'docs' is no remembered folder"),
         (["run", "--mode", "sometimes"], "incremental"),
-        (["run", "--failed"], "--mode resume"),
+        (["run", "--failed", "--force"], "--force does every document again"),
         (["search", "x", "--store", "attic"], "Unknown store 'attic'. Known: default."),
         (["show", "nobody.md"], "No document 'nobody.md' is known"),
         (["retry", "nobody.md"], "No document 'nobody.md' is known"),

@@ -125,9 +125,10 @@ def test_no_key_is_told_at_once(paid: Project, monkeypatch: pytest.MonkeyPatch) 
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name)
         del paid.environment[name]
-    refused = paid.run("run")
-    assert refused.returncode == 2
-    assert "OPENAI_API_KEY" in refused.stderr
+    for request in (["run"], ["run", "--failed"], ["run", "--continue", "0" * 32]):
+        refused = paid.run(*request)
+        assert refused.returncode == 2
+        assert "OPENAI_API_KEY" in refused.stderr
     assert paid.json("status")["documents"] == 0
 
 
