@@ -2,7 +2,6 @@
 
 import re
 from importlib import import_module
-from pathlib import PurePosixPath
 
 from resources.document_state.reasons import Reason
 
@@ -13,6 +12,7 @@ from .limits import Chunking, ParseLimits
 from .result import MOST_EMPTY_PAGES, ParsedDocument, ParseFailure, Refused
 from .sniff import Sniffed, sniff
 from .text import Source, Text
+from .title import title_of
 from .versions import parser_name
 
 _WORD = re.compile(r"[^\W_]")  # a letter or a digit, of any script; without one it is noise
@@ -50,7 +50,7 @@ def _parse(filename: str, content: bytes, limits: ParseLimits, chunking: Chunkin
     media_type = text.media_type or sniffed.media_type
     library = text.library or next(iter(FORMATS[sniffed.media_type].libraries), None)
     return ParsedDocument(
-        title=_title(text, filename),
+        title=title_of(text, whole, filename),
         media_type=media_type,
         parser=parser_name(library, media_type),
         pieces=pieces,
@@ -84,14 +84,6 @@ def read(sniffed: Sniffed, source: Source, text: Text) -> None:
     if entry is None:
         raise Refused(Reason.UNSUPPORTED_TYPE, f"No parser reads {sniffed.media_type}.")
     import_module(f".formats.{entry.module}", __package__).read(source, text)
-
-
-def _title(text: Text, filename: str) -> str:
-    if text.headings:
-        text.suggest_title(text.headings[0].title)
-    if not text.title:
-        text.suggest_title(PurePosixPath(filename).stem)
-    return text.title or "untitled"
 
 
 def _one_line(error: BaseException) -> str:

@@ -14,6 +14,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
 _NOT_A_TITLE = ("#", ">", "- ", "* ", "+ ", "|", "<", "    ", "\t", "```", "~~~", "---")
 _MATTER_END = re.compile(r"\n(?:---|\.\.\.)[ \t]*(?=\n|$)")
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
+_ATTRIBUTES = re.compile(r"[ \t]*\{[#.:][^{}]*\}$")  # `{#anchor .class}`, as many renderers take them
 _LONGEST = 300
 
 _RST_RULE = re.compile(r"\n([=\-~^\"'`#*+.:_<>])\1+[ \t]*(?=\n|$)")
@@ -97,8 +98,8 @@ def _line_before(text: str, newline: int) -> str:
 
 
 def plain(title: str) -> str:
-    """A Markdown heading's text without its links and emphasis."""
-    title = _LINK.sub(r"\1", title)
+    """A Markdown heading's text without its links, emphasis and attributes."""
+    title = _ATTRIBUTES.sub("", _LINK.sub(r"\1", title.strip()))
     return " ".join(title.replace("`", "").replace("**", "").strip("* \t").split())
 
 

@@ -12,7 +12,9 @@ from .result import DETAIL_CHARS, MOST_WARNINGS, TITLE_CHARS, Refused
 
 # What programs put into a title by themselves.
 _MADE_BY = re.compile(r"^Microsoft (?:Office )?(?:Word|PowerPoint|Excel) - ")
-_JUNK_TITLES = frozenset(["powerpoint presentation", "word document", "presentation", "untitled", "no title"])
+_JUNK_TITLES = frozenset(
+    ["powerpoint presentation", "word document", "presentation", "untitled", "(anonymous)", "no title"]
+)
 
 
 class Source(NamedTuple):

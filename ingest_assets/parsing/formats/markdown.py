@@ -5,7 +5,11 @@ import re
 from ingest_assets.parsing.headings import markdown_headings
 from ingest_assets.parsing.text import Source, Text
 
-_FRONT_TITLE = re.compile(r"---\n(?:(?!---)[^\n]*\n){0,30}?title:[ \t]*([^\n]+)\n")
+# A title in YAML may begin on its own line or the next, behind a sign for folding, and go on in indented lines.
+_FRONT_TITLE = re.compile(
+    r"---\n(?:(?!---)[^\n]*\n){0,30}?title:[ \t]*(?:[>|][+-]?[ \t]*(?=\n))?"
+    r"((?:[^\n]+|\n[ \t]+[^\n]+)(?:\n[ \t]+[^\n]+)*)\n"
+)
 _TOKEN = re.compile(r"(?:^|\n) {0,3}(`{3,}|~{3,})|<!--|-->")
 
 
@@ -16,7 +20,7 @@ def read(source: Source, text: Text) -> None:
         whole = _without_comments(whole)
         text.removed["html_comment"] += len(source.text) - len(whole)
     if front := _FRONT_TITLE.match(whole):
-        text.suggest_title(front[1].strip("'\" "))
+        text.suggest_title(front[1].strip("'\" \n"))
     text.headings.extend(markdown_headings(text.add(whole)))
 
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import io
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum
@@ -14,12 +15,13 @@ from resources.document_state.reasons import Reason
 
 
 def write_workbook(source: Source, text: Text) -> None:
-    """Write every sheet that has cells.
+    """Write every sheet that has cells. What its first one is called ("Sheet1") is no title, its own name is.
 
     Raises:
         Refused: `password_required`, `malformed`, `too_large`.
     """
     text.markdown = False
+    text.suggest_title(PurePosixPath(source.filename).stem)
     budget = Budget(source.limits.cells)
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(source.content))
