@@ -60,8 +60,9 @@ async def what_it_takes(services: Services, caller: Caller, wanted: WantedJob) -
     takes = await _looked_at(services, wanted, chosen.document_ids)
     takes.n_busy = chosen.n_busy
     if takes.to_extract and services.components.extractor.is_paid:
+        renews = Kind(wanted.mode).renews_extraction
         try:
-            takes.spending = await services.estimator.spending(takes.to_extract, renews=Kind(wanted.mode) is Kind.STALE)
+            takes.spending = await services.estimator.spending(takes.to_extract, renews=renews)
         except NotEstimatedError as error:
             takes.untold = str(error)
         if takes.spending is not None and caller.org_id != services.settings.org_id:

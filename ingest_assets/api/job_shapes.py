@@ -16,14 +16,15 @@ MOST_IDS = 100_000
 class WantedJob(Shape):
     """What is to be done, with documents named one by one or by a filter.
 
-    `mode`: `chosen` builds them in the stores, whatever they stand there as; `named` the same, but only where they
-    belong already; `stale`, `failed` and `missing` only where that is so.
+    `mode`: `chosen` brings them up to date in the stores, extraction included, or builds them there for the first time;
+    `renewed` the same, but only where they belong already; `named` too, and extracts only what is owed; `stale`,
+    `failed` and `missing` only where that is so.
     """
 
     document_ids: Annotated[tuple[Annotated[str, Field(max_length=128)], ...], Field(max_length=MOST_IDS)] | None = None
     filter: Filter | None = None
     stores: tuple[str, ...] = Field((), max_length=100, description="slugs; none for every store")
-    mode: Literal["chosen", "named", "stale", "failed", "missing"] = "chosen"
+    mode: Literal["chosen", "renewed", "named", "stale", "failed", "missing"] = "chosen"
 
 
 class WantedDocument(Shape):

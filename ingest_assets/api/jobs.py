@@ -1,6 +1,6 @@
 """Routes that have work done, and show how it goes."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
 from fastapi.responses import StreamingResponse
@@ -33,6 +33,12 @@ RepeatKey = Annotated[
 ]
 _LONGEST_ID = 64
 _CANCELLED = "It was cancelled before it began."
+# What a job that is retried asks for, by what it asked for at first: as much as then, of documents in whatever state.
+_AGAIN: dict[str, Literal["chosen", "renewed"]] = {
+    Kind.CHOSEN: "chosen",
+    Kind.RENEWED: "renewed",
+    Kind.STALE: "renewed",
+}
 
 
 @router.post("/ingestion/{document_id}", status_code=202, dependencies=[WRITES], responses=NOTHING_TO_DO)
@@ -144,7 +150,7 @@ async def retry(
     return await _ask(
         services,
         caller,
-        WantedJob(document_ids=ours, stores=found.stores, mode="chosen" if found.asked == Kind.CHOSEN else "named"),
+        WantedJob(document_ids=ours, stores=found.stores, mode=_AGAIN.get(found.asked, "named")),
         idempotency_key,
         response,
     )

@@ -8,7 +8,7 @@ from ingest_assets.cli.inspect import unless_configured
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
 from ingest_assets.cli.watching import counter
 from ingest_assets.components import Components
-from ingest_assets.requests.asking import Asked, Kind
+from ingest_assets.requests.asking import Asked
 from ingest_assets.requests.costing import SpendEstimate, estimate_spending
 from ingest_assets.requests.forecast import Forecast, forecast, forecast_asked
 from ingest_assets.requests.sampling import EstimateReply, SampleWanted, estimate_sample
@@ -55,7 +55,7 @@ async def plan(
     if estimate:
         to_extract = [(p.document_id, p.source_uri) for p in planned.documents if p.action is Action.EXTRACT]
         with counter("Reading and parsing", quiet=as_json) as advance:
-            renews = asked is not None and asked.kind is Kind.STALE
+            renews = asked is not None and asked.kind.renews_extraction
             spending = await estimate_spending(components, to_extract, advance, renews=renews)
         planned = msgspec.structs.replace(planned, spending=spending)
     if as_json:

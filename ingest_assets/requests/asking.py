@@ -29,7 +29,13 @@ class Kind(StrEnum):
     NAMED = "named"  # whatever fits: done as if each had been named
     REWRITE = "rewrite"  # what stores hold is not to be trusted: written anew from what was extracted
     REPORT = "report"  # complete, and Dagster does not know: reported again
-    CHOSEN = "chosen"  # documents that a person picked: built where he says, also into a store they are not in yet
+    CHOSEN = "chosen"  # picked by a person: brought up to date where he says, also in a store they are not in yet
+    RENEWED = "renewed"  # the same, only in stores they belong into already
+
+    @property
+    def renews_extraction(self) -> bool:
+        """Whether what was extracted with another configuration is extracted anew."""
+        return self in (Kind.STALE, Kind.CHOSEN, Kind.RENEWED)
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -94,7 +100,7 @@ class Asked(msgspec.Struct, frozen=True):
                 return label.extraction is Status.COMPLETED and not {slug for slug, *_ in label.links}.issuperset(
                     stores
                 )
-            case Kind.NAMED | Kind.CHOSEN:
+            case Kind.NAMED | Kind.CHOSEN | Kind.RENEWED:
                 return True
             case Kind.REWRITE | Kind.REPORT:
                 return label.extraction is Status.COMPLETED
@@ -110,7 +116,7 @@ class Asked(msgspec.Struct, frozen=True):
                 return [slug for slug in stores if slug in held and held[slug].state is LinkState.FAILED]
             case Kind.MISSING:
                 return [slug for slug in stores if slug not in doc.links or slug not in doc.due_in]
-            case Kind.NAMED | Kind.REWRITE | Kind.REPORT:
+            case Kind.NAMED | Kind.RENEWED | Kind.REWRITE | Kind.REPORT:
                 return [slug for slug in stores if slug in doc.due_in]
             case Kind.CHOSEN:
                 return list(stores)
@@ -122,8 +128,8 @@ class Asked(msgspec.Struct, frozen=True):
             stores,
             named=True,
             only_due=self.kind not in (Kind.MISSING, Kind.CHOSEN),
-            renew_stores=self.kind in (Kind.STALE, Kind.NAMED, Kind.CHOSEN),
-            renew_extraction=self.kind is Kind.STALE,
+            renew_stores=self.kind is Kind.NAMED or self.kind.renews_extraction,
+            renew_extraction=self.kind.renews_extraction,
             rewrite=self.kind is Kind.REWRITE,
             wants=lambda doc: self._wants(doc, configured),
         )
@@ -132,7 +138,8 @@ class Asked(msgspec.Struct, frozen=True):
         extraction_failed = self.kind is Kind.FAILED and not self.stores and doc.extraction.status is Status.FAILED
         if self.kind in (Kind.REWRITE, Kind.REPORT) and doc.extraction.status is not Status.COMPLETED:
             return False  # it would be extracted, which nobody asked for
-        return self.kind in (Kind.NAMED, Kind.CHOSEN) or extraction_failed or bool(self.concerned(doc, configured))
+        whatever = self.kind in (Kind.NAMED, Kind.CHOSEN, Kind.RENEWED)
+        return whatever or extraction_failed or bool(self.concerned(doc, configured))
 
 
 def asked_for(store: str, *, stale: bool, failed: bool, missing: bool, where: str) -> Asked | None:

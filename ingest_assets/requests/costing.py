@@ -13,6 +13,7 @@ from ingest_assets.components import Components
 from ingest_assets.engine.conversation import continuation, is_conversation
 from ingest_assets.engine.read_ahead import ReadAhead
 from ingest_assets.parsing import ParsedDocument, ParseFailure, ParserPool
+from ingest_assets.upkeep.staleness import Configured, extraction_differences
 from resources.artifact_store.artifact import Chunk, chunks_of
 from resources.clock import utc_now
 from resources.document_source.document_ids import shown_key
@@ -109,7 +110,8 @@ async def estimate_spending(
     settings, now = components.settings, utc_now()
     report = await components.ledger.report(day_of(now - _DAYS_OF_EXPERIENCE))
     share = _share_of_worst(report, extractor.model)
-    costing = _Costing(components, extractor, await components.sources(), share, renews=renews)
+    renewed_by = await components.configured() if renews else None
+    costing = _Costing(components, extractor, await components.sources(), share, renewed_by)
     wanted = [_Wanted(document_id, uri.partition(":")[0], uri) for document_id, uri in documents]
     size = settings.runs.group if math.isinf(seconds) else _AT_ONCE_ON_TIME
     until = time.monotonic() + seconds
@@ -133,13 +135,12 @@ class _Costing:
         extractor: "LlmExtractor",
         sources: Mapping[str, DocumentSource],
         share: float | None,
-        *,
-        renews: bool,
+        renewed_by: Configured | None,
     ) -> None:
         self._journal = components.journal
         self._state = components.state
         self._artifacts = components.artifacts
-        self._renews = renews
+        self._renewed_by = renewed_by
         self._extractor = extractor
         self._sources = sources
         self._reading = ReadAhead(sources, components.settings.limits.file_bytes)
@@ -162,7 +163,9 @@ class _Costing:
         """The chunks that are asked about, by document: of a conversation that goes on, its new turns."""
         chunks = {key: chunks_of(key, document.pieces) for key, document in parsed.items()}
         talks = [key for key, document in parsed.items() if is_conversation(document.media_type)]
-        known = {} if self._renews else await self._state.get_many(talks)
+        known = await self._state.get_many(talks)
+        if (configured := self._renewed_by) is not None:
+            known = {key: doc for key, doc in known.items() if not extraction_differences(doc, configured)}
         keys = [doc.artifact for doc in known.values() if doc.artifact]
         previous = await asyncio.to_thread(self._artifacts.get_many, keys) if keys else {}
         for key in talks:

@@ -130,7 +130,7 @@ def is_to_extract(doc: DocStatus, asked: Asked, configured: Configured) -> bool:
     """Whether a document is extracted before it is built, if somebody asks for this."""
     if doc.extraction.status is not Status.COMPLETED or not doc.artifact:
         return True
-    return asked.kind is Kind.STALE and bool(extraction_differences(doc, configured))
+    return asked.kind.renews_extraction and bool(extraction_differences(doc, configured))
 
 
 def _why(doc: DocStatus) -> str:

@@ -109,6 +109,25 @@ def test_one_document_into_one_store(server: Served) -> None:
     assert _states(server, ids["b.md"]) == {"default": "Ingested", "second": None}
 
 
+@pytest.mark.parametrize(("mode", "renews"), [("chosen", True), ("renewed", True), ("stale", True), ("named", False)])
+def test_what_a_changed_setting_made_stale(tmp_path: Path, mode: str, renews: bool) -> None:
+    """Who asks for documents has them as the configuration has them now, extraction included; unless he says not to."""
+    project = Project(tmp_path, CONFIG)
+    project.write("a.md", "The document a has words.")
+    assert project.run("run").returncode == 0
+    project.configure(f"{CONFIG}[chunking]\nsize = 500\n{SECOND}")
+    assert project.run("plan", "--apply").returncode == 0
+    with Served(project) as server:
+        wanted = {"filter": {}, "stores": ["default"], "mode": mode}
+        estimate = server.client.post("/api/ingestion-jobs/estimate", json=wanted).json()
+        assert (estimate["nDue"], estimate["nToExtract"]) == (1, renews)
+        job = server.client.post("/api/ingestion-jobs", json=wanted).json()["job"]
+        assert _ended(server, job["jobId"])["nSucceeded"] == renews
+        [document] = server.client.get("/api/documents").json()["documents"]
+        states = [(store["state"], store["verdict"]) for store in document["stores"]]
+        assert states == [("Ingested", "current") if renews else ("Stale", "stale"), (None, "missing")]
+
+
 def test_a_filter_chooses_and_results_are_told(server: Served) -> None:
     """A job over a filter does what passes it; each document's outcome and reason can be read, as events too."""
     wanted = {"filter": {"status": ["FAILED"]}, "mode": "failed"}
@@ -204,6 +223,8 @@ def test_cancelling_releases_what_is_held(tmp_path: Path) -> None:
         assert server.client.post(f"/api/ingestion-jobs/{job_id}/cancel").json()["status"] == "partial"
         again = server.client.post(f"/api/ingestion-jobs/{job_id}/retry").json()["job"]
         assert again["nRequested"] == 12 - int(str(job["nSucceeded"]))
+        assert _ended(server, again["jobId"])["nSucceeded"] == again["nRequested"]
+        assert server.client.get("/api/documents/counts").json()["stores"] == {"default": {"Ingested": 12}}
 
 
 @pytest.mark.parametrize("killed", ["worker", "server"])

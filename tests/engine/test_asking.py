@@ -61,6 +61,7 @@ DOCS = {
         (Kind.MISSING, ("t",), {"current in s", "s failed"}),
         (Kind.MISSING, (), {"current in s", "s failed"}),
         (Kind.NAMED, (), set(DOCS) - {"vanished"}),
+        (Kind.RENEWED, (), set(DOCS) - {"vanished"}),
     ],
 )
 def test_what_is_asked_for(kind, stores, fitting):
@@ -80,11 +81,11 @@ def test_done_meanwhile_is_not_wanted():
 
 
 def test_what_a_run_may_do():
-    """Only what is missing, or was picked, comes into new stores, and only what is stale is extracted again."""
+    """Only what is missing, or was picked, comes into new stores; only what is to be up to date is extracted again."""
     for kind in Kind:
         selection = Asked(kind).selection(CONFIGURED)
         assert selection.only_due is (kind not in (Kind.MISSING, Kind.CHOSEN))
-        assert selection.renew_extraction is (kind is Kind.STALE)
+        assert selection.renew_extraction is (kind in (Kind.STALE, Kind.CHOSEN, Kind.RENEWED))
         assert not selection.force
 
 
