@@ -1,25 +1,27 @@
 """The gate before every route: host, token, rate, origin and size are looked at here, so no route can forget it."""
 
+import asyncio
 import logging
 import math
 import time
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ingest_assets.api.problems import Problem, fault
+from ingest_assets.api.problems import Problem, fault, unavailable
 from ingest_assets.api.rate_limit import RateLimit
 from ingest_assets.api.tokens import Caller, Tokens
 
-COOKIE = "ingest_token"
+_COOKIE = "ingest_token"
 SIGN_IN = "/sign-in"
 OPEN = frozenset({"/healthz", "/readyz"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRONG_TOKENS_PER_MINUTE = 60
+_SIGN_IN_BYTES = 4096
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -71,13 +73,14 @@ class Gate:
         begun = time.monotonic()
         answer = _Answer(send, scope)
         try:
-            refused = self._looked_at(scope)
-            if refused is None and scope["method"] not in _SAFE:
-                receive = _replayed(await _read(receive, self._rules.body_bytes), receive)
-        except Problem as problem:
-            refused = problem.response()
-        try:
-            await (refused or self._app)(scope, receive, answer.send)
+            answering, receive = await self._admitted(scope, receive)
+            await answering(scope, receive, answer.send)
+        except asyncio.CancelledError:
+            # The server ends, and waits no longer. Who watches a job goes on watching when it is back.
+            if answer.status:
+                await answer.send({"type": "http.response.body"})
+            else:
+                await unavailable("The server is being stopped; it").response()(scope, receive, answer.send)
         except Exception as error:
             # Here every answer gets its headers. The framework would answer around the gate, and hand the words of the
             # error, which may name files or keys, to the server's log.
@@ -87,8 +90,20 @@ class Gate:
         finally:
             _log(scope, answer.status, time.monotonic() - begun)
 
-    def _looked_at(self, scope: Scope) -> Response | None:
-        """The answer to a request that goes no further; None: it may go on.
+    async def _admitted(self, scope: Scope, receive: Receive) -> tuple[ASGIApp, Receive]:
+        """Who answers a request, the application or a refusal, and from where its body is read."""
+        try:
+            if scope["path"] == SIGN_IN:
+                return await self._signed_in(scope, receive), receive
+            self._look_at(scope)
+            if scope["method"] not in _SAFE:
+                receive = _replayed(await _read(receive, self._rules.body_bytes), receive)
+        except Problem as problem:
+            return problem.response(), receive
+        return self._app, receive
+
+    def _look_at(self, scope: Scope) -> None:
+        """Refuse a request, or do nothing but note whose it is.
 
         Raises:
             Problem: it is refused.
@@ -96,9 +111,7 @@ class Gate:
         headers = Headers(scope=scope)
         self._check_host(headers)
         if scope["path"] in OPEN:
-            return None
-        if scope["path"] == SIGN_IN:
-            return self._sign_in(scope)
+            return
         token, by_cookie = _token_of(headers)
         caller = self._caller_of(scope, token)
         self._check_rate(self._of_callers, f"{caller.org_id}/{caller.user}")
@@ -106,14 +119,20 @@ class Gate:
             self._check_origin(headers, by_cookie=by_cookie)
             self._check_size(headers)
         scope.setdefault("state", {})["caller"] = caller.reading_only() if self._rules.read_only else caller
-        return None
 
-    def _sign_in(self, scope: Scope) -> Response:
-        """A token in the address becomes a cookie, and leaves the address."""
-        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+    async def _signed_in(self, scope: Scope, receive: Receive) -> Response:
+        """A token becomes a cookie: of the address that was printed, which it leaves, or of the form for strangers."""
+        headers = Headers(scope=scope)
+        self._check_host(headers)
+        sent = scope["query_string"]
+        if scope["method"] == "POST":
+            self._check_origin(headers, by_cookie=True)
+            sent = await _read(receive, _SIGN_IN_BYTES)
+        given = parse_qs(sent.decode("latin-1")).get("token", [""])[0]
         self._caller_of(scope, given)
         response = RedirectResponse("/", 303, {"cache-control": "no-store"})
-        response.set_cookie(COOKIE, given, httponly=True, samesite="strict", secure=scope["scheme"] == "https")
+        secure = scope["scheme"] == "https"
+        response.set_cookie(_cookie_of(headers), given, httponly=True, samesite="strict", secure=secure)
         return response
 
     def _caller_of(self, scope: Scope, token: str) -> Caller:
@@ -230,11 +249,14 @@ def _token_of(headers: Headers) -> tuple[str, bool]:
     kind, _, token = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer":
         return token.strip(), False
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        morsel = None
-    return (morsel.value, True) if morsel is not None else ("", False)
+    given = cookie_parser(headers.get("cookie", "")).get(_cookie_of(headers))
+    return (given, True) if given is not None else ("", False)
+
+
+def _cookie_of(headers: Headers) -> str:
+    """The name of our cookie. A browser has one jar for all ports of a host, and on each may be a server like this."""
+    port = headers.get("host", "").rpartition(":")[2]
+    return f"{_COOKIE}_{port}" if port.isascii() and port.isdecimal() else _COOKIE
 
 
 def _name_of(host: str) -> str:

@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ingest_assets.api.problems import MEDIA_TYPE
-from ingest_assets.page.rendering import html
+from ingest_assets.page.rendering import FORMS_MAY_BE_SENT, html
 from ingest_assets.page.static_files import style_sheet
 
 _UNAUTHORIZED = 401
@@ -57,7 +57,8 @@ class _Answer:
         headers = MutableHeaders(raw=start["headers"])
         headers["content-type"] = "text/html; charset=utf-8"
         headers["content-length"] = str(len(page))
-        if is_stranger:  # whoever is not signed in is not given the file
+        if is_stranger:  # whoever is not signed in is not given the file, and sends a form
+            headers["referrer-policy"] = FORMS_MAY_BE_SENT
             digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
             policy = headers.get("content-security-policy", "")
             headers["content-security-policy"] = policy.replace("style-src 'self'", f"style-src 'sha256-{digest}'")

@@ -19,7 +19,7 @@ from ingest_assets.page.visible_text import visible
 from resources.document_state.spend_book import in_dollars
 
 # Forms of a page under `no-referrer`, which is the API's, would come without the origin that changes need.
-_HEADERS = {"Referrer-Policy": "same-origin"}
+FORMS_MAY_BE_SENT = "same-origin"
 
 
 class Live(NamedTuple):
@@ -39,7 +39,7 @@ def page(
         "may_delete": Scope.ADMIN in caller.scopes,
         "dagster_url": services.settings.api.dagster_url,
     }
-    return HTMLResponse(html(template, {**known, **values}), status, _HEADERS)
+    return HTMLResponse(html(template, {**known, **values}), status, {"Referrer-Policy": FORMS_MAY_BE_SENT})
 
 
 def html(template: str, values: Mapping[str, Any]) -> Markup:

@@ -100,6 +100,42 @@ def test_a_browser_signs_in_once(served: Served) -> None:
         assert browser.get("/api/stores").status_code == 200
 
 
+def test_a_token_can_be_typed(served: Served) -> None:
+    """The form for strangers sends a token that stands in no address; only from our own page, and never much."""
+    own = {"Origin": served.url}
+    with httpx.Client(base_url=served.url) as browser:
+        for form, headers, status in (
+            ({"token": served.token}, {}, 403),
+            ({"token": served.token}, {"Origin": "http://evil.example"}, 403),
+            ({"token": "wrong"}, own, 401),
+            ({"token": "x" * 5000}, own, 413),
+            ({"token": served.token}, {**own, "Host": "evil.example"}, 421),
+        ):
+            assert browser.post("/sign-in", data=form, headers=headers).status_code == status
+        assert browser.get("/api/stores").status_code == 401
+        answer = browser.post("/sign-in", data={"token": served.token}, headers=own)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        assert browser.get("/api/stores").status_code == 200
+
+
+@pytest.mark.parametrize("cookie", ['prefs={"a": 1}', "a[b]=1", "a@b=1", "bare", 'a="', "ü=1", "ingest_token_1=x"])
+def test_cookies_of_others_do_no_harm(served: Served, cookie: str) -> None:
+    """A browser sends what any program on any port of this machine has set; ours is found beside it all the same."""
+    signed_in = httpx.get(served.sign_in).headers["set-cookie"].partition(";")[0]
+    for sent in (f"{cookie}; {signed_in}", f"{signed_in}; {cookie}"):
+        headers = {"Cookie": sent.encode()}
+        assert httpx.get(f"{served.url}/api/stores", headers=headers).status_code == 200
+
+
+def test_two_servers_of_one_machine_have_a_cookie_each(served: Served) -> None:
+    """Signing in at a server on another port signs nobody out here."""
+    names = {
+        httpx.get(served.sign_in, headers={"Host": f"localhost:{port}"}).headers["set-cookie"].partition("=")[0]
+        for port in (1, 2)
+    }
+    assert len(names) == 2
+
+
 def test_a_change_by_cookie_comes_from_our_own_page(served: Served) -> None:
     """With a cookie, a change needs this server's Origin; with a bearer token none, and never a foreign one."""
     ask = {"query": "engine"}
@@ -134,7 +170,7 @@ def test_every_answer_is_guarded(served: Served) -> None:
         assert "frame-ancestors 'none'" in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert not [name for name in answer.headers if name.startswith("access-control")]
-    assert "<script" not in served.client.get("/docs").text
+    assert "<script>" not in served.client.get("/docs").text
 
 
 def test_a_body_has_a_limit_however_it_comes(served: Served) -> None:
@@ -272,3 +308,15 @@ def test_a_fault_is_answered_like_everything_else(caplog: pytest.LogCaptureFixtu
     assert "content-security-policy" in answer.headers
     assert "RuntimeError at " in caplog.text
     assert "their-key" not in caplog.text + answer.text
+
+
+def test_who_waits_when_the_server_stops_is_told(tmp_path: Path) -> None:
+    """Ctrl-C waits some seconds for requests under way, then tells them to come again; it is no fault of ours."""
+    with Served(Project(tmp_path, TWO_STORES)) as server, socket.socket() as slow:
+        slow.connect(("127.0.0.1", int(server.url.rpartition(":")[2])))
+        lines = ("POST /api/search HTTP/1.1", f"Host: {server.url.removeprefix('http://')}", "Content-Length: 9")
+        slow.sendall("\r\n".join((*lines, f"Authorization: Bearer {server.token}", "", "{")).encode())
+        server.client.get("/readyz")  # so the one before has been let in
+        assert server.stop() == 0
+        assert slow.recv(20).startswith(b"HTTP/1.1 503")
+        assert "Traceback" not in server.log

@@ -120,7 +120,9 @@ def test_a_stranger_can_sign_in(shown: Served) -> None:
     """Who is not signed in gets a form for a token, in a page that carries its own style and may run nothing."""
     answer = httpx.get(shown.url, headers={"Accept": "text/html"})
     assert answer.status_code == 401
+    assert '<form action="/sign-in" method="post">' in answer.text
     assert 'name="token"' in answer.text
+    assert answer.headers["referrer-policy"] == "same-origin"
     policy = answer.headers["content-security-policy"]
     assert "style-src 'sha256-" in policy
     assert "unsafe" not in policy
