@@ -56,7 +56,7 @@ def build_definitions(settings: Settings, on_progress: Callable[[Milestone], Non
                 settings.runs.parallel,
                 settings.runs.documents,
                 sensor_ticks.count_due(settings),
-                sensor_ticks.why_not(settings),
+                sensor_ticks.why_not,
             ),
             build_interrupted_runs_sensor(sensor_ticks.sweep(settings)),
         ],

@@ -10,14 +10,25 @@ from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
 from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.runs.recovery import Recovered, recover
-from ingest_assets.settings import Settings
+from ingest_assets.settings import ConfigurationError, Settings, load_settings
+from ingest_assets.targets import declared_stores
 from resources.clock import utc_now
 from resources.document_state.impossible_waits import end_impossible_waits
 from resources.document_state.process_identity import this_process
 from resources.document_state.workers import Observation, WorkerWatch
+from resources.embedder.open_embedder import UnknownEmbedderError
 from resources.extractor.extractor import ExtractorConfigError
+from resources.extractor.open_extractor import UnknownExtractorError
+from resources.store.store import StoreConfigError
 from sensors.discovered import Discovered, total
 
+_WRONG_CONFIGURATION = (
+    ConfigurationError,
+    StoreConfigError,
+    UnknownEmbedderError,
+    UnknownExtractorError,
+    ExtractorConfigError,
+)
 _LOOKED_AT = 100  # of the longest due: a tick reads so many records, however many are due
 
 
@@ -44,9 +55,19 @@ def count_due(settings: Settings) -> Callable[[int], int]:
     return lambda limit: asyncio.run(_count_due(settings, limit))
 
 
-def why_not(settings: Settings) -> Callable[[], str]:
-    """What the backlog sensor calls before it starts runs."""
-    return lambda: _why_not(settings)
+def why_not() -> str:
+    """What the backlog sensor calls before it starts runs.
+
+    Each run is a process that reads the configuration anew, so what counts is how it stands now: it may have been
+    edited since this process read it.
+    """
+    try:
+        settings = load_settings()
+        declared_stores(settings)
+        Components(settings).extractor.check()
+    except _WRONG_CONFIGURATION as error:
+        return str(error)
+    return ""
 
 
 def sweep(settings: Settings) -> Callable[[dg.DagsterInstance, str | None], tuple[Recovered, str]]:
@@ -73,14 +94,6 @@ async def _count_due(settings: Settings, limit: int) -> int:
         due = await components.state.list_due(utc_now(), limit)
         await components.state.get_many(due[:_LOOKED_AT])
         return len(due) - len(components.state.damaged)
-
-
-def _why_not(settings: Settings) -> str:
-    try:
-        Components(settings).extractor.check()
-    except ExtractorConfigError as error:
-        return str(error)
-    return ""
 
 
 async def _sweep(settings: Settings, instance: dg.DagsterInstance, cursor: str | None) -> tuple[Recovered, str]:

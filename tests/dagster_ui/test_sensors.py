@@ -93,6 +93,27 @@ def test_backlog_starts_no_run_that_would_fail_at_once(project):
     assert len(project.tick("backlog").run_requests) == 1
 
 
+@pytest.mark.parametrize(
+    ("edited", "told"),
+    [
+        ("extractor = [", "is no valid TOML"),
+        ("extracter = 'none'", "unknown key 'extracter'"),
+        ("extractor = 'nobody'", "Unknown extractor 'nobody'"),
+        ("extractor = 'openai:mine'", '[prices."openai:mine"]'),
+        ("stores = [{ slug = 'default', kind = 'shelf' }]", "unknown store kind 'shelf'"),
+        ("stores = [{ slug = 'default', embedder = 'nobody' }]", "Unknown embedder 'nobody'"),
+    ],
+)
+def test_backlog_starts_no_run_while_ingest_toml_is_wrong(project, edited, told):
+    """A mistake made while Dagster is running is told by the tick, and is not tried out by run after run."""
+    project.discover()
+    right = (project.root / "ingest.toml").read_text()
+    (project.root / "ingest.toml").write_text(f"{edited}\n")
+    assert told in project.tick("backlog").skip_message
+    (project.root / "ingest.toml").write_text(right)
+    assert len(project.tick("backlog").run_requests) == 1
+
+
 def test_backlog_waits_after_a_ceiling_held_a_run_back(project):
     """While documents are due and the last pull run was refused just now, the next one is not started."""
     project.discover()
