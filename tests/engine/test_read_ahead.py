@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -14,22 +15,23 @@ from resources.document_state import transitions
 from resources.document_state.reasons import Reason
 
 MANY = 10**9
+PATIENCE = 30
 
 
 class SlowSource(DocumentSource):
-    """Each read takes a moment; counts how many and how much is under way or read and not yet taken."""
+    """Counts the reads under way at once. None ends before there were `together`, and each takes a moment more."""
 
     name = "docs"
 
-    def __init__(self, contents: dict[str, bytes | ReadError], parallel_reads: int = 8, seconds: float = 0.01) -> None:
+    def __init__(self, contents: dict[str, bytes | ReadError], parallel_reads: int = 8, together: int = 1) -> None:
         self.parallel_reads = parallel_reads
         self.contents = contents
-        self.seconds = seconds
         self.threads: set[str] = set()
+        self.at_once = 0
         self.most_at_once = 0
         self.started: list[str] = []
-        self._at_once = 0
-        self._lock = threading.Lock()
+        self._together = together
+        self._changed = threading.Condition()
 
     def list_objects(self, prefix=b"", left_out=None):
         """See DocumentSource."""
@@ -45,20 +47,44 @@ class SlowSource(DocumentSource):
 
     def read(self, source_uri, max_bytes):
         """See DocumentSource."""
-        with self._lock:
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
+        with self._changed:
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
             self.threads.add(threading.current_thread().name)
             self.started.append(source_uri)
-        time.sleep(self.seconds)
-        with self._lock:
-            self._at_once -= 1
+            self._changed.notify_all()
+        self.linger(source_uri)
+        with self._changed:
+            self.at_once -= 1
         content = self.contents[source_uri.partition(":")[2]]
         if isinstance(content, ReadError):
             raise content
         if len(content) > max_bytes:
             raise ReadError(Reason.TOO_LARGE, "It is too large.")
         return ReadResult(content, "v")
+
+    def linger(self, source_uri: str) -> None:
+        """What a read waits for."""
+        self.wait_until(lambda: self.most_at_once >= self._together)
+        time.sleep(0.005)
+
+    def wait_until(self, reached: Callable[[], bool]) -> None:
+        """Wait until the reads that were begun have made this true."""
+        with self._changed:
+            assert self._changed.wait_for(reached, PATIENCE)
+
+
+class HeldSource(SlowSource):
+    """Its first document is read at once; the other reads last until they may go on."""
+
+    def __init__(self, contents: dict[str, bytes | ReadError]) -> None:
+        super().__init__(contents)
+        self.go_on = threading.Event()
+
+    def linger(self, source_uri: str) -> None:
+        """See SlowSource."""
+        if source_uri != self.started[0]:
+            self.go_on.wait(PATIENCE)
 
 
 def docs_of(source: SlowSource, size: int | None = None, name: str = "docs"):
@@ -78,7 +104,7 @@ def read_all(source: SlowSource, docs, max_bytes: int = MANY):
 
 def test_in_order_and_at_once():
     """Documents come in the order they are asked for, although several are read at once."""
-    source = SlowSource({str(number): b"%d" % number for number in range(100)})
+    source = SlowSource({str(number): b"%d" % number for number in range(100)}, together=8)
     docs = docs_of(source)
     found = read_all(source, docs)
     assert [(doc, read.content) for doc, read in found] == [(doc, doc.document_id.encode()) for doc in docs]
@@ -87,7 +113,7 @@ def test_in_order_and_at_once():
 
 def test_sources_that_wait_for_nobody_are_read_one_by_one():
     """Where reading is quick there are no threads: each is read when it is asked for."""
-    source = SlowSource({str(number): b"" for number in range(10)}, parallel_reads=1, seconds=0)
+    source = SlowSource({str(number): b"" for number in range(10)}, parallel_reads=1)
     reading = ReadAhead({"docs": source}, MANY).read_all(docs_of(source))
     next(reading)
     assert len(source.started) == 1
@@ -122,10 +148,12 @@ def test_unforeseen_errors_are_raised(parallel_reads):
 def test_bounded_by_bytes(monkeypatch):
     """No more is asked for than the bound holds, and one that is larger than it is read alone."""
     monkeypatch.setattr(read_ahead, "AHEAD_BYTES", 100)
-    source = SlowSource({str(number): b"x" * 40 for number in range(10)} | {"large": b"x" * 1000, "next": b""})
+    source = SlowSource(
+        {str(number): b"x" * 40 for number in range(10)} | {"large": b"x" * 1000, "next": b""}, together=2
+    )
     reading = ReadAhead({"docs": source}, MANY).read_all(docs_of(source))
     next(reading)
-    time.sleep(0.05)
+    source.wait_until(lambda: len(source.started) >= 2)
     assert len(source.started) == 2
     assert [len(read.content) for _, read in reading] == [40] * 9 + [1000, 0]
     assert source.most_at_once == 2
@@ -141,12 +169,15 @@ def test_grown_since_it_was_listed():
 
 
 def test_leaving_early_asks_for_no_more():
-    """Whoever stops taking documents leaves at once, and nothing more is read than was under way."""
-    source = SlowSource({str(number): b"" for number in range(500)}, seconds=0.5)
+    """Whoever stops taking documents waits for no read, and nothing more is read than was under way."""
+    source = HeldSource({str(number): b"" for number in range(500)})
     reading = ReadAhead({"docs": source}, MANY).read_all(docs_of(source))
     next(reading)
-    started = time.monotonic()
+    source.wait_until(lambda: source.at_once == 8)
     reading.close()
-    assert time.monotonic() - started < 0.4
-    time.sleep(0.7)
-    assert len(source.started) <= 16
+    assert source.at_once == 8
+    source.go_on.set()
+    for thread in threading.enumerate():
+        if thread.name.startswith("read-ahead"):
+            thread.join()
+    assert len(source.started) == 9

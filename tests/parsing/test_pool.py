@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from ingest_assets.parsing import Chunking, ParsedDocument, ParseFailure, ParseLimits, ParserPool, parser_fingerprint
+from ingest_assets.parsing import pool as parser_pool
+from ingest_assets.parsing.frames import Outcome, Reply
 from resources.document_state.reasons import Reason
 
 HOSTILE = Chunking(splitter="tests.parsing.splitters:hostile")
@@ -153,14 +155,20 @@ def test_what_the_stream_raises_reaches_the_caller(pool: ParserPool) -> None:
     assert [key for key, _ in seen] == [1]
 
 
-def test_children_work_while_the_caller_does_not_ask(pool: ParserPool) -> None:
-    """The pool goes on by itself: after a pause everything is there at once."""
+def test_children_work_while_the_caller_does_not_ask(pool: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool goes on by itself: everything is parsed before the second outcome is asked for."""
+    parsed = threading.Semaphore(0)
+    outcome_of = parser_pool._outcome
+
+    def counted(reply: Reply) -> Outcome:
+        parsed.release()
+        return outcome_of(reply)
+
+    monkeypatch.setattr(parser_pool, "_outcome", counted)
     stream = pool.parse_many((number, "x.txt", b"fine") for number in range(500))
     next(stream)
-    time.sleep(1)
-    start = time.monotonic()
+    assert all(parsed.acquire(timeout=30) for _ in range(500))
     assert len(list(stream)) == 499
-    assert time.monotonic() - start < 0.5
 
 
 def test_threads_may_share_a_pool(pool: ParserPool) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import time
 
 import msgspec
 import pytest
@@ -20,6 +19,7 @@ from tests.servers.fault_proxy import FaultProxy
 from tests.servers.faults import answer, cut_after, cut_before, delay, dynamodb_error
 
 WRITES = ("PutItem", "DeleteItem")
+PATIENCE = 30
 JSON = [("Content-Type", "application/x-amz-json-1.0")]
 
 
@@ -45,6 +45,30 @@ def impatient(monkeypatch):
 def fail(proxy, fault, *operations, times=10**9):
     """A fault for the next requests of these operations."""
     proxy.inject(fault, when=lambda request: request.operation in operations, times=times)
+
+
+class HeldRequests:
+    """A fault, and a context manager: requests wait before the server until its end."""
+
+    def __init__(self):
+        self._ended = threading.Event()
+        self._arrived = threading.Event()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._ended.set()
+
+    def __call__(self, _request, forward):
+        """See `faults.Fault`."""
+        self._arrived.set()
+        self._ended.wait(PATIENCE)
+        return forward()
+
+    async def arrival(self):
+        """Wait for the first one, while the event loop goes on."""
+        assert await asyncio.to_thread(self._arrived.wait, PATIENCE)
 
 
 class TestLostReplies:
@@ -238,32 +262,23 @@ class TestWaiting:
 
     async def test_the_loop_goes_on(self, backend, proxy):
         """While DynamoDB is slow, other tasks of the event loop run."""
-        fail(proxy, delay(0.3), "PutItem", times=1)
-        ticks = 0
-
-        async def tick():
-            nonlocal ticks
-            while True:
-                await asyncio.sleep(0.01)
-                ticks += 1
-
-        ticking = asyncio.create_task(tick())
-        await put(backend, "a")
-        ticking.cancel()
-        assert ticks > 5
+        with HeldRequests() as held:
+            fail(proxy, held, "PutItem", times=1)
+            writing = asyncio.create_task(put(backend, "a"))
+            await held.arrival()
+            assert not writing.done()
+        await writing
 
     async def test_a_heartbeat_does_not_wait_for_a_load(self, backend, proxy):
-        """A single write from another thread gets through while a load of hundreds waits for a slow server."""
-        fail(proxy, delay(0.2), "PutItem", times=500)
-        load = asyncio.create_task(backend.compare_and_set(KIND, [Write(f"k{i}", b"", None) for i in range(280)]))
-        await asyncio.sleep(0.1)
-        before = time.monotonic()
-        thread = threading.Thread(target=lambda: asyncio.run(put(backend, "beat")))
-        thread.start()
-        await asyncio.to_thread(thread.join)
-        assert not load.done()
-        assert time.monotonic() - before < 1.5
-        await load
+        """A single write from another thread gets through while a load of a hundred waits for a slow server."""
+        with HeldRequests() as held:
+            proxy.inject(held, when=lambda request: b'"beat"' not in request.body, times=10**9)
+            load = asyncio.create_task(backend.compare_and_set(KIND, [Write(f"k{i}", b"", None) for i in range(100)]))
+            await held.arrival()
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.to_thread(lambda: asyncio.run(put(backend, "beat")))
+            assert not load.done()
+        assert all(result.written for result in await load)
 
     async def test_closing_gives_back_threads(self, backend):
         """After closing, the backend's threads have ended, and using it is an error."""

@@ -1,6 +1,6 @@
 """What the S3 backend says when a bucket, an endpoint or a permission is not as it should be."""
 
-import time
+import socket
 
 import pytest
 
@@ -214,8 +214,7 @@ class TestUri:
             open_backend(uri, tmp_path)
         assert "secret" not in str(raised.value)
 
-    def test_opening_asks_nobody(self, tmp_path):
+    def test_opening_asks_nobody(self, tmp_path, monkeypatch):
         """Opening a URI sends nothing."""
-        before = time.monotonic()
+        monkeypatch.setattr(socket.socket, "connect", lambda _socket, address: pytest.fail(f"connects to {address}"))
         assert open_backend("s3://bucket/prefix?endpoint_url=http://192.0.2.1", tmp_path).uri.startswith("s3://bucket")
-        assert time.monotonic() - before < 1
