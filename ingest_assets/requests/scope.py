@@ -16,8 +16,6 @@ from resources.document_state.label import DocumentLabel
 from resources.document_state.model import DocStatus, Presence, Status
 from resources.document_state.take_up import Mode, is_held_back, is_taken_up
 
-_ALL = 10_000_000
-
 
 class NoSuchPathError(ValueError):
     """A path on the command line does not exist."""
@@ -90,7 +88,7 @@ async def select(
     labels = await state.open_labels()
     if whole:
         open_docs = dict(labels)
-        candidates = await state.list_due(now, _ALL)
+        candidates = await state.list_due(now, None)
         candidates += sorted({key for key, label in labels.items() if _is_held_back(label)} - set(candidates))
     else:
         docs = await _open_in(components, parts, labels)

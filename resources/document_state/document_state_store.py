@@ -19,7 +19,6 @@ from resources.records.record import DueKey, Record, Stamp, Write
 KIND = "document"
 _NO_LABEL = "what stands beside its record is no label of ours. `ingest verify --repair` mends it."
 _LAST_MOMENT = datetime(9999, 12, 31, tzinfo=UTC)
-_ALL = 10_000_000  # a limit that no state reaches
 _logger = logging.getLogger(__name__)
 
 Change = tuple[DocStatus, DocStatus | None]  # (what it shall be, what it was when read; None: absent)
@@ -93,8 +92,8 @@ class DocumentStateStore(ABC):
         """Many conditional writes; for each the record as stored now, or None if it was refused."""
 
     @abstractmethod
-    async def list_due(self, now: datetime, limit: int) -> list[str]:
-        """Ids of documents that want a worker, the longest due first. A hint: the claim is the truth."""
+    async def list_due(self, now: datetime, limit: int | None) -> list[str]:
+        """Ids of documents that want a worker, the longest due first; None: of all. A hint: the claim is the truth."""
 
     @abstractmethod
     async def list_due_after(self, when: datetime) -> list[str]:
@@ -216,14 +215,14 @@ class RecordDocumentStateStore(DocumentStateStore):
             for (new, _), result in zip(changes, results, strict=True)
         ]
 
-    async def list_due(self, now: datetime, limit: int) -> list[str]:
+    async def list_due(self, now: datetime, limit: int | None) -> list[str]:
         """See DocumentStateStore."""
         return [due.key for due in await self._backend.list_due(KIND, now, limit)]
 
     async def list_due_after(self, when: datetime) -> list[str]:
         """See DocumentStateStore."""
         behind = DueKey(when, "")
-        return [due.key for due in await self._backend.list_due(KIND, _LAST_MOMENT, _ALL, behind)]
+        return [due.key for due in await self._backend.list_due(KIND, _LAST_MOMENT, None, behind)]
 
     async def list_due_together(self, now: datetime, limit: int, worker_id: str) -> list[str]:
         """See DocumentStateStore."""

@@ -133,8 +133,8 @@ class RecordBackend(ABC):
         """All open records of a kind with their labels, by ascending key. A hint where the index lags."""
         return await self._list_open(kind)
 
-    async def list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None = None) -> list[DueKey]:
-        """Up to `limit` records due at `now`, the longest due first, beginning behind `after`."""
+    async def list_due(self, kind: str, now: datetime, limit: int | None, after: DueKey | None = None) -> list[DueKey]:
+        """Up to `limit` records due at `now`, or all, the longest due first, beginning behind `after`."""
         return await self._list_due(kind, now, limit, after)
 
     async def list_due_together(self, kind: str, now: datetime, limit: int, asker: str) -> list[str]:
@@ -175,7 +175,7 @@ class RecordBackend(ABC):
     async def _list_open(self, kind: str) -> list[OpenKey]: ...
 
     @abstractmethod
-    async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]: ...
+    async def _list_due(self, kind: str, now: datetime, limit: int | None, after: DueKey | None) -> list[DueKey]: ...
 
     @abstractmethod
     async def _list_kinds(self) -> list[str]: ...

@@ -44,7 +44,7 @@ class MemoryBackend(RecordBackend):
                 OpenKey(key, record.label) for key, record in self._kinds.get(kind, {}).items() if record.open
             )
 
-    async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
+    async def _list_due(self, kind: str, now: datetime, limit: int | None, after: DueKey | None) -> list[DueKey]:
         with self._lock:
             due = [DueKey(r.due_at, k) for k, r in self._kinds.get(kind, {}).items() if r.due_at and r.due_at <= now]
         return sorted(d for d in due if after is None or d > after)[:limit]

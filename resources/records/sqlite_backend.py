@@ -70,10 +70,11 @@ class SqliteBackend(RecordBackend):
             labels: dict[int, str] = dict(connection.execute(sql.LABELS).fetchall())
         return [OpenKey(key, labels[label]) for key, label in rows]
 
-    async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
+    async def _list_due(self, kind: str, now: datetime, limit: int | None, after: DueKey | None) -> list[DueKey]:
         start = (to_micros(after.due_at), after.key) if after else (_BEFORE_EVERYTHING, "")
+        most = sql.NO_LIMIT if limit is None else limit
         with self._errors():
-            rows = self._file.reading.execute(sql.LIST_DUE, (kind, to_micros(now), *start, limit)).fetchall()
+            rows = self._file.reading.execute(sql.LIST_DUE, (kind, to_micros(now), *start, most)).fetchall()
         return [DueKey(from_micros(due), key) for due, key in rows]
 
     async def _list_kinds(self) -> list[str]:

@@ -79,6 +79,8 @@ LIST_KEYS = "SELECT key FROM records WHERE kind = ? AND label = (SELECT id FROM 
 
 LIST_OPEN = "SELECT key, label FROM records WHERE kind = ? AND open = 1 ORDER BY key"
 
+NO_LIMIT = -1  # as SQLite says it
+
 LIST_DUE = """
 SELECT due_at, key FROM records
 WHERE kind = ? AND due_at IS NOT NULL AND due_at <= ? AND (due_at, key) > (?, ?)

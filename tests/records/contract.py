@@ -298,6 +298,7 @@ class RecordBackendContract(ABC):
             DueKey(NOW, "c"),
         ]
         assert [due.key for due in await backend.list_due(KIND, NOW, 2)] == ["b", "a"]
+        assert [due.key for due in await backend.list_due(KIND, NOW, None)] == ["b", "a", "c"]
 
     async def test_due_listing_goes_on_over_equal_times(self, backend):
         """The cursor loses and doubles nothing where many records are due at the same moment."""
@@ -309,6 +310,8 @@ class RecordBackendContract(ABC):
             seen += [due.key for due in page]
             after = page[-1]
         assert seen == [f"k{i}" for i in (3, 4, 5, 6, 7, 8, 9, 0, 1, 2)]
+        behind = await backend.list_due(KIND, NOW + MICROSECOND, None, DueKey(NOW, "k8"))
+        assert [due.key for due in behind] == ["k9", "k0", "k1", "k2"]
 
     async def test_due_long_ago_is_due(self, backend):
         """A time before 1970 is a time like any other."""

@@ -123,10 +123,12 @@ class DynamoDbBackend(RecordBackend):
                 found += await self._due_in(part, now, limit - len(found), None)
         return [due.key for due in found]
 
-    async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
+    async def _list_due(self, kind: str, now: datetime, limit: int | None, after: DueKey | None) -> list[DueKey]:
         return await self._due_in(buckets_of(kind), now, limit, after)
 
-    async def _due_in(self, buckets: Sequence[str], now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
+    async def _due_in(
+        self, buckets: Sequence[str], now: datetime, limit: int | None, after: DueKey | None
+    ) -> list[DueKey]:
         query = Query(self._calls, index="due")
         start, end = due_text(after.due_at, after.key) if after else "", end_of_due(now)
         if start >= end:

@@ -133,7 +133,7 @@ class S3Backend(RecordBackend):
     async def _list_open(self, kind: str) -> list[OpenKey]:
         return await self._ask(kind, Snapshot.open)
 
-    async def _list_due(self, kind: str, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
+    async def _list_due(self, kind: str, now: datetime, limit: int | None, after: DueKey | None) -> list[DueKey]:
         return await self._ask(kind, lambda snapshot: snapshot.due(now, limit, after))
 
     async def _list_kinds(self) -> list[str]:

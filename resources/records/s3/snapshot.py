@@ -39,8 +39,8 @@ class Snapshot:
             total.update(shard.labels)
         return dict(total)
 
-    def due(self, now: datetime, limit: int, after: DueKey | None) -> list[DueKey]:
-        """Up to `limit` records that are due, behind a cursor."""
+    def due(self, now: datetime, limit: int | None, after: DueKey | None) -> list[DueKey]:
+        """Up to `limit` records that are due, or all, behind a cursor."""
         first = (to_micros(after.due_at), after.key) if after else None
         runs = [due_by(shard, now, first) for shard in self._shards]
         return [DueKey(from_micros(micros), key) for micros, key in islice(heapq.merge(*runs), limit)]
