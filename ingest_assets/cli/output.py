@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from resources.clock import to_the_second
+
 
 class Exit(IntEnum):
     """What the exit code of a command means."""
@@ -108,7 +110,7 @@ def complain(message: str) -> None:
 
 def shown_time(moment: datetime | None) -> str:
     """A moment for people, to the second; its column says that it is UTC."""
-    return moment.strftime("%Y-%m-%d %H:%M:%S") if moment else ""
+    return to_the_second(moment) if moment else ""
 
 
 def printable(text: str) -> str:

@@ -16,6 +16,7 @@ from ingest_assets.api.tokens import Caller, Scope
 from ingest_assets.page import words
 from ingest_assets.page.static_files import address_of
 from ingest_assets.page.visible_text import visible
+from resources.clock import to_the_second
 from resources.document_state.spend_book import in_dollars
 
 # Forms of a page under `no-referrer`, which is the API's, would come without the origin that changes need.
@@ -123,7 +124,5 @@ def _number(value: float) -> str:
 def _when(moment: datetime | None) -> Markup:
     if moment is None:
         return Markup("")
-    moment = moment.astimezone(UTC)
-    return Markup('<time datetime="{}">{}</time>').format(
-        moment.isoformat(timespec="seconds"), f"{moment:%Y-%m-%d %H:%M:%S}"
-    )
+    exact = moment.astimezone(UTC).isoformat(timespec="seconds")
+    return Markup('<time datetime="{}">{}</time>').format(exact, to_the_second(moment))

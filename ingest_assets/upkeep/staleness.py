@@ -9,6 +9,7 @@ from enum import StrEnum
 
 import msgspec
 
+from resources.clock import to_the_second
 from resources.document_state.label import DocumentLabel, config_hash, differing_parts
 from resources.document_state.links import owes_content
 from resources.document_state.model import DocStatus, DocumentStoreLink, LinkState, PhaseState, Presence, Status
@@ -217,7 +218,7 @@ def _corrected_since(doc: DocStatus, link: DocumentStoreLink) -> str:
     if link.last_push_at is not None and link.last_push_at > made.at:
         return ""
     what = f"chunks corrected by {made.by}" if made.n else f"corrections taken back by {made.by}"
-    return f"{what} at {made.at.isoformat(timespec='seconds')}"
+    return f"{what} at {to_the_second(made.at)} UTC"
 
 
 def _content_difference(doc: DocStatus, link: DocumentStoreLink) -> tuple[PartDifference, ...]:
@@ -242,5 +243,5 @@ def _differences(recorded: Mapping[str, str], wanted: Mapping[str, str]) -> tupl
 def _reason(phase: PhaseState) -> str:
     said = f"{phase.reason}: {phase.error}" if phase.error else str(phase.reason)
     if phase.waits_until is not None:
-        return f"{said} Tried again at {phase.waits_until.isoformat(timespec='seconds')}."
+        return f"{said} Tried again at {to_the_second(phase.waits_until)} UTC."
     return said

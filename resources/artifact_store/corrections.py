@@ -11,6 +11,7 @@ from itertools import count
 import msgspec
 
 from resources.artifact_store.artifact import Artifact, Chunk, Correction, Entry, chunk_id, chunkset_hash, entry_id
+from resources.clock import to_the_second
 
 # How many chunks of one text a document may have for `is_as_shown` to know all of them.
 _OCCURRENCES = 100
@@ -28,7 +29,7 @@ class ChunkChangedError(Exception):
     """Somebody else has corrected a chunk since it was shown. Nothing was written. `chunk_id` is the id it had."""
 
     def __init__(self, chunk_id: str, correction: Correction) -> None:
-        when = correction.at.isoformat(timespec="seconds")
+        when = f"{to_the_second(correction.at)} UTC"
         super().__init__(f"Chunk '{chunk_id}' was changed by {correction.by} at {when}. Show it again.")
         self.chunk_id = chunk_id
 

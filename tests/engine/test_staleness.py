@@ -11,6 +11,7 @@ from ingest_assets.upkeep.staleness import (
     stale_parts,
     standings,
 )
+from resources.clock import to_the_second
 from resources.document_state import transitions
 from resources.document_state.label import label_of, read_label
 from resources.document_state.reasons import Reason
@@ -95,6 +96,13 @@ def test_marked_under_another_configuration():
     """A mark that outlived its configuration is explained, and how it goes away."""
     [_, store] = standings(marked(complete(), OTHER_EMBEDDER), SAME, ["s"])
     assert (store.verdict, store.what_to_do) == (Verdict.STALE, "`ingest plan --apply`")
+
+
+def test_times_are_told_as_everywhere():
+    """When a failure is tried again is told to the second and with its zone, as other commands show times."""
+    doc = extraction_failed(new(), Reason.SOURCE_UNAVAILABLE)
+    [extraction] = standings(doc, SAME, [])
+    assert extraction.why.endswith(f"Tried again at {to_the_second(doc.extraction.waits_until)} UTC.")
 
 
 def test_gone():
