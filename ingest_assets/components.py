@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Self
 
 from ingest_assets.parsing import ConfinedUnpacker, parser_fingerprint
@@ -192,11 +193,15 @@ class Components:
             exclude,
         )
 
+    def folder(self, name: str, root: Path, org_id: str) -> DocumentSource:
+        """A folder that was named on the command line, as a source."""
+        return self.with_members(LocalSource(name, root, org_id, own=self.settings.own_files))
+
     async def sources(self) -> dict[str, DocumentSource]:
         """Every source, declared or remembered, by name; a declared one hides a remembered one of its name."""
         found: dict[str, DocumentSource] = {}
         for remembered in await self.source_registry.all():
-            found[remembered.name] = self.with_members(LocalSource(remembered.name, remembered.root, remembered.org_id))
+            found[remembered.name] = self.folder(remembered.name, remembered.root, remembered.org_id)
         for declared, source in zip(self.settings.sources, self.settings.open_sources().values(), strict=True):
             found[source.name] = self.with_members(source, declared.exclude) if declared.members else source
         return found

@@ -35,11 +35,13 @@ from ingest_assets.settings_sections import (
     StoreSettings,
 )
 from resources.artifact_store.open_artifact_store import open_artifact_store
+from resources.artifact_store.paid_results.open_journal import beside_artifacts
 from resources.document_source.document_source import DocumentSource
+from resources.document_source.own_files import OwnFiles
 from resources.document_state.retry_policy import RetryPolicy
 from resources.document_state.spend_book import Ceilings
 from resources.extractor.llm.options import LlmOptions, Price
-from resources.local_path import local_path
+from resources.local_path import local_path, sqlite_path
 
 CONFIG_FILE = "ingest.toml"
 
@@ -129,9 +131,19 @@ class Settings(Section):
         """Dagster's own folder."""
         return self.data_path / "dagster"
 
+    @cached_property
+    def own_files(self) -> OwnFiles:
+        """What this program keeps here. Not all of the data folder: somebody may have documents beside our files."""
+        folders = [self.data_path / name for name in ("dagster", "artifacts", "stores", "logs")]
+        state, artifacts = (sqlite_path(self.base, uri) for uri in (self.state_uri, self.artifact_uri))
+        named = (state, artifacts, artifacts and beside_artifacts(artifacts), self.config_file)
+        files = [path for path in named if path is not None]
+        duckdb = [store.config["path"] for store in self.stores if store.kind == "duckdb" and "path" in store.config]
+        return OwnFiles([*folders, *files, *(local_path(self.base, str(written)) for written in duckdb)])
+
     def open_sources(self) -> dict[str, DocumentSource]:
         """Every declared source, by name."""
-        return {source.name: source.open(self.base, self.org_id) for source in self.sources}
+        return {source.name: source.open(self.base, self.org_id, self.own_files) for source in self.sources}
 
     @cached_property
     def parse_limits(self) -> ParseLimits:

@@ -11,6 +11,7 @@ from ingest_assets.parsing import Chunking, ParseLimits
 from resources.document_source.document_source import DocumentSource
 from resources.document_source.exclusion import DEFAULT_EXCLUDE
 from resources.document_source.open_source import open_source
+from resources.document_source.own_files import NO_OWN_FILES, OwnFiles
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _defaults_of_limits = ParseLimits()
@@ -47,14 +48,15 @@ class SourceSettings(Section):
             raise ValueError(f"source '{self.name}': {str(error).rstrip('.')}") from None
         return self
 
-    def open(self, base: Path, org_id: str) -> DocumentSource:
+    def open(self, base: Path, org_id: str, own: OwnFiles = NO_OWN_FILES) -> DocumentSource:
         """The source; nothing is asked of it before it is used.
 
         Args:
             base: where a relative path counts from.
             org_id: whose documents it holds, unless it says so itself.
+            own: what this program keeps.
         """
-        return open_source(self.name, self.uri, base, self.org_id or org_id, self.exclude)
+        return open_source(self.name, self.uri, base, self.org_id or org_id, self.exclude, own)
 
 
 class StoreSettings(Section):

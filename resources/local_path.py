@@ -1,6 +1,7 @@
 """Paths as people write them in a configuration."""
 
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 
 def local_path(base: Path, written: str) -> Path:
@@ -10,3 +11,8 @@ def local_path(base: Path, written: str) -> Path:
     """
     at_home = written == "~" or written.startswith("~/")
     return (base / (Path(written).expanduser() if at_home else written)).absolute()
+
+
+def sqlite_path(base: Path, uri: str) -> Path | None:
+    """The file a `sqlite:///` URI names, a relative one counted from `base`; None for a URI of another kind."""
+    return base / unquote(urlsplit(uri).path[1:]) if uri.startswith("sqlite:///") else None

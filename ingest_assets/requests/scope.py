@@ -11,7 +11,6 @@ from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked
 from resources.document_source.document_ids import is_below, source_uri
 from resources.document_source.document_source import DocumentSource
-from resources.document_source.local_source import LocalSource
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import DocStatus, Presence, Status
 from resources.document_state.take_up import Mode, is_held_back, is_taken_up
@@ -170,10 +169,10 @@ async def _part_of(components: Components, sources: dict[str, DocumentSource], p
         raise NoSuchPathError(f"{path} lies in no source, and only a folder can become one. Name its folder.")
     org_id = components.settings.org_id
     if not remember:
-        return Part(components.with_members(LocalSource(absolute.name, absolute, org_id)), b"")
+        return Part(components.folder(absolute.name, absolute, org_id), b"")
     declared = {source.name for source in components.settings.sources}
     known = await components.source_registry.remember(absolute, org_id, declared)
-    source = sources[known.name] = components.with_members(LocalSource(known.name, known.root, known.org_id))
+    source = sources[known.name] = components.folder(known.name, known.root, known.org_id)
     return Part(source, b"")
 
 

@@ -4,6 +4,8 @@ import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from resources.document_source.left_out import WhyLeftOut
+
 DEFAULT_EXCLUDE = (".*", "~$*")
 # They name no file, so no pattern is meant for them; a bucket's keys may have them as parts all the same.
 _NO_NAMES = frozenset({b"", b".", b".."})
@@ -15,11 +17,11 @@ class Exclusion:
     def __init__(self, patterns: Sequence[str]) -> None:
         self._patterns = tuple(patterns)
 
-    def leaves_out_name(self, name: bytes) -> bool:
-        """Whether a file or folder of this name is left out."""
-        text = os.fsdecode(name)
-        return any(fnmatchcase(text, pattern) for pattern in self._patterns)
-
-    def leaves_out(self, key: bytes) -> bool:
-        """Whether a key or prefix is left out, by any of its parts."""
-        return any(self.leaves_out_name(part) for part in key.split(b"/") if part not in _NO_NAMES)
+    def why(self, key: bytes) -> WhyLeftOut | None:
+        """Why a name, key or prefix is left out, by one of its parts; None: it is not."""
+        for part in key.split(b"/"):
+            text = "" if part in _NO_NAMES else os.fsdecode(part)
+            for pattern in self._patterns if text else ():
+                if fnmatchcase(text, pattern):
+                    return WhyLeftOut.HIDDEN if pattern in DEFAULT_EXCLUDE else WhyLeftOut.EXCLUDED
+        return None

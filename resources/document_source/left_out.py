@@ -9,6 +9,8 @@ class WhyLeftOut(StrEnum):
     """Why something that lies in a source is no document."""
 
     EXCLUDED = "excluded"  # its name matches `exclude`, and all below it is left out with it
+    HIDDEN = "hidden"  # the same, by what `exclude` is unless somebody sets it
+    OWN = "own"  # what this program keeps
     LINK_OUT = "link_out"
     LINK_TO_FOLDER = "link_to_folder"
     BROKEN_LINK = "broken_link"
@@ -16,13 +18,13 @@ class WhyLeftOut(StrEnum):
     FOLDER_MARKER = "folder_marker"  # how consoles of S3 show an empty folder
 
 
+# What somebody could miss. Of hidden files, our own and what only shows an empty folder nobody expects a word.
 _ONE_AND_MANY = {
     WhyLeftOut.EXCLUDED: ("name that matches `exclude`", "names that match `exclude`"),
     WhyLeftOut.LINK_OUT: ("link that leads out of its source", "links that lead out of their source"),
     WhyLeftOut.LINK_TO_FOLDER: ("link to a folder", "links to folders"),
     WhyLeftOut.BROKEN_LINK: ("link that leads nowhere", "links that lead nowhere"),
     WhyLeftOut.SPECIAL_FILE: ("pipe, socket or device", "pipes, sockets or devices"),
-    WhyLeftOut.FOLDER_MARKER: ("marker of a folder", "markers of folders"),
 }
 
 
@@ -49,12 +51,12 @@ class LeftOut(msgspec.Struct):
 
     @property
     def n(self) -> int:
-        """How many things there are."""
-        return sum(self.counts.values())
+        """How many things there are that somebody could miss."""
+        return sum(n for why, n in self.counts.items() if why in _ONE_AND_MANY)
 
     def __str__(self) -> str:
-        """A sentence that says how many of what, with an example of each; "" for nothing."""
-        found = [self._in_words(why, n) for why, n in sorted(self.counts.items())]
+        """A sentence that says how many of what somebody could miss, with an example of each; "" for nothing."""
+        found = [self._in_words(why, n) for why, n in sorted(self.counts.items()) if why in _ONE_AND_MANY]
         return f"Left out: {'; '.join(found)}." if found else ""
 
     def _in_words(self, why: WhyLeftOut, n: int) -> str:

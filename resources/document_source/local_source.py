@@ -14,6 +14,7 @@ from resources.document_source.document_source import DocumentSource, ReadError,
 from resources.document_source.exclusion import DEFAULT_EXCLUDE, Exclusion
 from resources.document_source.left_out import LeftOut, WhyLeftOut
 from resources.document_source.open_below import Opener, opener_below
+from resources.document_source.own_files import NO_OWN_FILES, OwnFiles
 from resources.document_state.reasons import Reason
 
 # A file written this recently may be written again within one step of the file system's clock, which its time would
@@ -28,29 +29,39 @@ class LocalSource(DocumentSource):
     """A folder and all below it.
 
     Symbolic links are followed only to files that lie inside the folder; nothing outside it is ever read. Names
-    matching `exclude` (at any level) are left out, as are special files. All that is left out is counted.
+    matching `exclude` (at any level) are left out, as are special files and what this program keeps. All that is left
+    out is counted.
     """
 
     kind = "folder"
 
-    def __init__(self, name: str, root: Path, org_id: str, exclude: Sequence[str] = DEFAULT_EXCLUDE) -> None:
+    def __init__(
+        self,
+        name: str,
+        root: Path,
+        org_id: str,
+        exclude: Sequence[str] = DEFAULT_EXCLUDE,
+        own: OwnFiles = NO_OWN_FILES,
+    ) -> None:
         self.name = name
         self.org_id = org_id
         self.root = root
         self.uri = root.absolute().as_uri()
         self._root = os.fsencode(root)
         self._exclusion = Exclusion(exclude)
+        self._own = own
 
     def list_objects(self, prefix: bytes = b"", left_out: LeftOut | None = None) -> Iterator[SourceObject]:
         """See DocumentSource."""
         left_out = LeftOut() if left_out is None else left_out
         if not os.path.isdir(self._root):  # noqa: PTH112 - bytes paths: names that are no text
             raise SourceError(self.name, f"folder {self.root} does not exist. Create it, or correct its uri.")
-        if self._exclusion.leaves_out(prefix):
+        if self._exclusion.why(prefix):
             left_out.add(WhyLeftOut.EXCLUDED, self._shown(os.path.join(self._root, prefix)))  # noqa: PTH118
             return
         start = os.path.join(self._root, prefix).rstrip(b"/") if prefix else self._root  # noqa: PTH118
         real_root = os.path.realpath(self._root)
+        self._check_is_not_own(os.path.realpath(start))
         if os.path.isfile(start):  # noqa: PTH113
             folder, only = os.path.split(start)
             self._check_lies_inside(folder, real_root)
@@ -108,6 +119,11 @@ class LocalSource(DocumentSource):
             shown = os.fsdecode(relative)
             raise SourceError(self.name, f"'{shown}' does not lie in folder {self.root}, or is reached by a link.")
 
+    def _check_is_not_own(self, straight: bytes) -> None:
+        if self._own.holds(straight):
+            shown = os.fsdecode(straight)
+            raise SourceError(self.name, f"'{shown}' is kept by this program itself. Name a folder of documents.")
+
     def _objects_in(
         self,
         folder: bytes,
@@ -119,6 +135,7 @@ class LocalSource(DocumentSource):
     ) -> Iterator[SourceObject]:
         try:
             below = os.path.join(folder, b"")  # noqa: PTH118
+            straight = os.path.join(real_root, self._key(below))  # noqa: PTH118
             # By the open folder, not by its path: while that is renamed, every entry would seem to have gone.
             with _opened_folder(folder) as at, os.scandir(at) as entries:
                 for entry in entries:
@@ -126,8 +143,10 @@ class LocalSource(DocumentSource):
                     path = below + name
                     if only is not None and name != only:
                         continue
-                    if self._exclusion.leaves_out_name(name):
-                        left_out.add(WhyLeftOut.EXCLUDED, self._shown(path))
+                    if why := self._exclusion.why(name):
+                        left_out.add(why, self._shown(path))
+                    elif self._own.has(straight + name):
+                        left_out.add(WhyLeftOut.OWN, self._shown(path))
                     elif entry.is_dir(follow_symlinks=False):
                         if folders is not None:
                             folders.append(path)
@@ -144,8 +163,12 @@ class LocalSource(DocumentSource):
 
     def _object(self, entry: "os.DirEntry[str]", path: bytes, real_root: bytes) -> SourceObject | WhyLeftOut | None:
         """What an entry is that is no folder; None: it went between being listed and being looked at."""
-        if entry.is_symlink() and not _inside(os.path.realpath(path), real_root):
-            return WhyLeftOut.LINK_OUT
+        if entry.is_symlink():
+            straight = os.path.realpath(path)
+            if not _inside(straight, real_root):
+                return WhyLeftOut.LINK_OUT
+            if self._own.holds(straight):
+                return WhyLeftOut.OWN
         try:
             found = entry.stat()
         except OSError as error:

@@ -13,7 +13,7 @@ from resources.document_source.containers import is_container
 from resources.document_source.document_ids import MEMBER, shown_key, split_member
 from resources.document_source.document_source import DocumentSource, ReadError, ReadResult, SourceObject
 from resources.document_source.exclusion import Exclusion
-from resources.document_source.left_out import LeftOut, WhyLeftOut
+from resources.document_source.left_out import LeftOut
 from resources.document_source.member_tables import MemberTable, MemberTables
 from resources.document_source.member_tree import MemberTree, TreeLimits
 from resources.document_source.unpacker import Unpacker, UnpackError
@@ -114,8 +114,8 @@ class MemberSource(DocumentSource):
         yield SourceObject(uri, item.content_version, item.size, is_unlisted=table.is_unlisted)
         for member in table.members:
             member_uri = f"{uri}{MEMBER}{member.path}"
-            if any(self._exclusion.leaves_out(unquote_to_bytes(part)) for part in member.path.split(MEMBER)):
-                left_out.add(WhyLeftOut.EXCLUDED, shown_key(member_uri))
+            if why := self._exclusion.why(unquote_to_bytes(member.path.replace(MEMBER, "/"))):
+                left_out.add(why, shown_key(member_uri))
             else:
                 yield SourceObject(member_uri, member.version, member.size, is_unlisted=member.is_unlisted)
 

@@ -44,7 +44,7 @@ class S3Source(DocumentSource):
     def list_objects(self, prefix: bytes = b"", left_out: LeftOut | None = None) -> Iterator[SourceObject]:
         """See DocumentSource."""
         left_out = LeftOut() if left_out is None else left_out
-        if self._exclusion.leaves_out(prefix):
+        if self._exclusion.why(prefix):
             left_out.add(WhyLeftOut.EXCLUDED, shown_key(source_uri(self.name, prefix)))
             return
         listing = _Listing(self)
@@ -113,8 +113,8 @@ class S3Source(DocumentSource):
         for item in listed:
             listing.n_listed += 1
             key = item["Key"][skip:].encode()
-            if self._exclusion.leaves_out(key):
-                left_out.add(WhyLeftOut.EXCLUDED, shown_key(source_uri(self.name, key)))
+            if why := self._exclusion.why(key):
+                left_out.add(why, shown_key(source_uri(self.name, key)))
             elif not item["Size"] and item["Key"].endswith("/"):
                 left_out.add(WhyLeftOut.FOLDER_MARKER, shown_key(source_uri(self.name, key)))
             else:

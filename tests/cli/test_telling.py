@@ -68,8 +68,13 @@ def test_counts_are_words(told, n, says):
 
 
 def test_what_a_listing_left_out_is_told(told):
-    """A link that leads out of its source is missed by nobody, also where there is nothing to do."""
+    """A link that leads out of its source is missed by nobody, also where there is nothing to do.
+
+    Of files that are hidden or our own there is no word at each run.
+    """
     left_out = LeftOut()
+    left_out.add(WhyLeftOut.HIDDEN, ".git", 3)
+    left_out.add(WhyLeftOut.OWN, "state.db")
     left_out.add(WhyLeftOut.LINK_OUT, "plan.md")
     left_out.add(WhyLeftOut.SPECIAL_FILE, "queue", 2)
     print_outcome(RequestOutcome(Selected([]), total({"a": Discovered(left_out=left_out), "b": Discovered()})))

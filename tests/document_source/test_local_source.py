@@ -14,6 +14,7 @@ from resources.document_source.document_ids import key_of, source_uri
 from resources.document_source.document_source import DocumentSource, ReadError, SourceError
 from resources.document_source.left_out import LeftOut, WhyLeftOut
 from resources.document_source.local_source import LocalSource
+from resources.document_source.own_files import OwnFiles
 from resources.document_state.reasons import Reason
 from tests.document_source.contract import DocumentSourceContract
 
@@ -191,7 +192,7 @@ class TestWhatIsLeftOut:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(b"")
         assert keys(source) == [b"dot.in.name.md", b"sub/seen.md"]
-        assert left_out(source)[WhyLeftOut.EXCLUDED][0] == 4
+        assert left_out(source)[WhyLeftOut.HIDDEN][0] == 4
         assert left_out(source, b".git/config.md") == {WhyLeftOut.EXCLUDED: (1, ".git/config.md")}
         for prefix in (b".git", b".git/config.md", b".hidden.md", b"sub/.x", b"sub/~$open.docx"):
             assert keys(source, prefix) == []
@@ -203,6 +204,29 @@ class TestWhatIsLeftOut:
             (root / name).write_bytes(b"")
         source = LocalSource("docs", root, "default", ["*.log", "node_modules"])
         assert keys(source) == [b"a.LOG", b"sub/b.md"]
+        assert left_out(source)[WhyLeftOut.EXCLUDED][0] == 3
+
+    def test_what_this_program_keeps(self, root):
+        """Our own files and folders are no documents, nor is what is put beside them, by whatever link or prefix."""
+        for name in (
+            "data/dagster/run.db",
+            "data/x.md",
+            "s.duckdb",
+            "s.duckdb.wal",
+            "s.duckdb.lock.gate",
+            "s.duckdb.md",
+        ):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_bytes(b"")
+        (root / "link.db").symlink_to("data/dagster/run.db")
+        (root.parent / "way").symlink_to(root)
+        own = OwnFiles([root.parent / "way/data/dagster", root / "s.duckdb", root / "not-made-yet.db"])
+        source = LocalSource("docs", root.parent / "way", "default", (), own)
+        assert keys(source) == [b"data/x.md", b"s.duckdb.md"]
+        assert left_out(source)[WhyLeftOut.OWN][0] == 5
+        for prefix in (b"data/dagster", b"data/dagster/run.db", b"s.duckdb.wal"):
+            with pytest.raises(SourceError, match="kept by this program"):
+                keys(source, prefix)
 
     def test_special_files(self, source, root):
         """Pipes and sockets are no documents."""

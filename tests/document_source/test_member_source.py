@@ -187,7 +187,7 @@ def test_every_kind(source, root):
     assert marked(source) == []
     left_out = LeftOut()
     assert len(list(source.list_objects(left_out=left_out))) == len(listed)
-    assert (left_out.counts, left_out.examples) == ({"excluded": 1}, {"excluded": "a.zip!/.hidden"})
+    assert (left_out.counts, left_out.examples) == ({"hidden": 1}, {"hidden": "a.zip!/.hidden"})
     assert source.read("docs:a.zip!/x/%C3%A4%201.md", 100).content == b"one"
     for item in source.list_objects():
         read = source.read(item.source_uri, 10_000_000)

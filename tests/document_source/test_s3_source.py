@@ -114,8 +114,8 @@ class TestKeys:
         left_out = LeftOut()
         assert len(list(source.list_objects(left_out=left_out))) == 2
         assert keys(source) == [b"a/1.md", b"b/"]
-        assert left_out.counts == {WhyLeftOut.EXCLUDED: 1, WhyLeftOut.FOLDER_MARKER: 2}
-        assert left_out.examples[WhyLeftOut.EXCLUDED] == ".git/x"
+        assert left_out.counts == {WhyLeftOut.HIDDEN: 1, WhyLeftOut.FOLDER_MARKER: 2}
+        assert left_out.examples[WhyLeftOut.HIDDEN] == ".git/x"
         assert source.read(source_uri("docs", b"b/"), 10).content == b"bytes"
         assert keys(source, b"b/") == [b"b/"]
         assert keys(source, b"a/") == [b"a/1.md"]

@@ -26,4 +26,9 @@ def open_journal(uri: str, base: Path) -> PaidResultJournal:
         return S3Journal(place)
     from resources.artifact_store.paid_results.sqlite_journal import SqliteJournal
 
-    return SqliteJournal(place.with_name(f"{place.stem}-paid{place.suffix}"))
+    return SqliteJournal(beside_artifacts(place))
+
+
+def beside_artifacts(artifacts: Path) -> Path:
+    """Where the journal is that belongs to a file of artifacts."""
+    return artifacts.with_name(f"{artifacts.stem}-paid{artifacts.suffix}")
