@@ -132,7 +132,7 @@ async def _named(services: Services, caller: Caller, document_ids: Sequence[str]
         raise Problem(
             404,
             "no-such-document",
-            f"{len(unknown):,} of the documents are not there: {shown}.",
+            f"{len(unknown):,} of the documents {'is' if len(unknown) == 1 else 'are'} not there: {shown}.",
             "Nothing was begun. GET /api/documents lists those there are.",
         )
     fitting = [key for key in ids if is_asked_for(read_label(label_of(docs[key])))]

@@ -9,6 +9,7 @@ from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.deleting import restore
 from ingest_assets.requests.request import Request
 from ingest_assets.requests.scope import Part, pages_of, parts_of, select
+from ingest_assets.upkeep.marking import mark_documents
 from resources.clock import utc_now
 from resources.document_source.document_source import SourceError
 from resources.document_state.ingest_jobs import Errand, IngestJob, Listed
@@ -44,6 +45,8 @@ class CarryingOut(Request):
             self._components.extractor.check()
         if job.errand is Errand.RESTORING:
             await self._bring_back(job)
+        if job.asked and Kind(job.asked).renews_extraction:
+            await self._mark(job)
         if job.asked == Kind.STALE:
             await self._to_begin_anew(Asked(Kind.STALE, job.stores), whole=False)
         return job
@@ -93,6 +96,13 @@ class CarryingOut(Request):
         ours = components.state.in_parts([key for key, doc in docs.items() if doc.org_id == job.scope_id])
         pages = pages_of(ours, components.settings.runs.documents_from_command_line)
         return await components.jobs.give(job.job_id, pages, selected.n_unchanged, selected.n_busy)
+
+    async def _mark(self, job: IngestJob) -> None:
+        """Mark the job's documents: no work ends what is stale by its mark alone, the configuration being back."""
+        components = self._components
+        for page in range(job.n_pages):
+            ids = await components.jobs.documents(job.job_id, page)
+            await mark_documents(components.state, ids, await components.configured())
 
     async def _bring_back(self, job: IngestJob) -> None:
         """Restore what of the job's documents is deleted still; somebody else may have been faster."""

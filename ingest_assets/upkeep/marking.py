@@ -5,7 +5,7 @@ that they may differ, and a pass that was interrupted goes on where it stopped. 
 nothing: rebuilding is for whoever asks.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -49,6 +49,13 @@ async def mark(
         await _mark_chunk(state, list((await state.get_many(chunk)).values()), configured, result)
         advance(len(chunk))
     return result
+
+
+async def mark_documents(state: DocumentStateStore, document_ids: Sequence[str], configured: Configured) -> None:
+    """Bring the marks of these documents up to the configuration."""
+    docs = (await state.get_many(document_ids)).values()
+    mismarked = [doc for doc in docs if is_mismarked(read_label(label_of(doc)), configured)]
+    await _mark_chunk(state, mismarked, configured, Marked())
 
 
 async def _mark_chunk(state: DocumentStateStore, docs: list[DocStatus], configured: Configured, result: Marked) -> None:

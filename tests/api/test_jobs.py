@@ -128,6 +128,22 @@ def test_what_a_changed_setting_made_stale(tmp_path: Path, mode: str, renews: bo
         assert states == [("Ingested", "current") if renews else ("Stale", "stale"), (None, "missing")]
 
 
+def test_a_setting_that_is_back_leaves_nothing_stale(tmp_path: Path) -> None:
+    """What is stale by its mark alone is current again once somebody asks for it, without work."""
+    project = Project(tmp_path, CONFIG)
+    project.write("a.md", "The document a has words.")
+    assert project.run("run").returncode == 0
+    project.configure(f"{CONFIG}[chunking]\nsize = 500\n")
+    assert project.run("plan", "--apply").returncode == 0
+    project.configure(CONFIG)
+    with Served(project) as server:
+        document = _ids(server)["a.md"]
+        assert _states(server, document) == {"default": "Stale"}
+        job = server.client.post(f"/api/ingestion/{document}").json()["job"]
+        assert _ended(server, job["jobId"])["nUnchanged"] == 1
+        assert _states(server, document) == {"default": "Ingested"}
+
+
 def test_a_filter_chooses_and_results_are_told(server: Served) -> None:
     """A job over a filter does what passes it; each document's outcome and reason can be read, as events too."""
     wanted = {"filter": {"status": ["FAILED"]}, "mode": "failed"}

@@ -140,7 +140,7 @@ def test_a_form_sent_twice_begins_one_job(browser: Browser) -> None:
     [
         ({"store": "default"}, "No documents are chosen."),
         ({"id": "a"}, "No store is chosen."),
-        ({"id": "nope", "store": "default"}, "1 of the documents are not there"),
+        ({"id": "nope", "store": "default"}, "1 of the documents is not there"),
         ({"which": "all", "filter": "state=Nonsense", "store": "default"}, "what cannot be"),
         ({"which": "all", "filter": "", "store": "nope"}, "Unknown store"),
     ],
