@@ -17,7 +17,6 @@ from ingest_assets.api import (
     listings,
     metrics,
     problems,
-    reference,
     stores,
 )
 from ingest_assets.api.estimate_process import Estimator
@@ -62,7 +61,6 @@ def build_app(settings: Settings, rules: Rules) -> FastAPI:
         estimates.router,
         listings.router,
         metrics.router,
-        reference.router,
     ):
         app.include_router(router)
     problems.add_handlers(app)

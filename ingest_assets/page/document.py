@@ -12,7 +12,7 @@ from ingest_assets.api.document_shapes import document_shape, history_shape
 from ingest_assets.api.services import ADMINISTERS, READS, Asking, Given, Services
 from ingest_assets.page.forms import Sent
 from ingest_assets.page.reading import CHUNKS_ON_A_PAGE, passages
-from ingest_assets.page.rendering import Live, live, live_answer, page
+from ingest_assets.page.rendering import Live, live, live_answer, page, query_of
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.forecast import estimate_of
 from ingest_assets.upkeep.correcting import NotCorrectableError, read_chunks
@@ -49,11 +49,15 @@ async def restore(document_id: DocumentId, services: Given, caller: Asking, sent
 
 @router.get("/{document_id}/standing")
 async def standing(
-    document_id: DocumentId, services: Given, caller: Asking, seen: Annotated[str, Query(max_length=64)] = ""
+    document_id: DocumentId,
+    services: Given,
+    caller: Asking,
+    below: Annotated[str, Query(max_length=64)] = "",
+    seen: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
-    """How it stands now, where the page shows it."""
+    """How it stands now, where the page shows it; `below`: the hash of the chunks that the page shows below it."""
     doc = await document_of(services, caller, document_id)
-    return live_answer(await _standing(services, doc), seen)
+    return live_answer(await _standing(services, doc, below), seen)
 
 
 @router.get("/{document_id}/chunks/{chunk_id}")
@@ -91,7 +95,7 @@ async def document_values(services: Services, doc: DocStatus, first: int, job_id
         "parser": doc.parser,
         "corrections": doc.corrections,
         "spent_micro_usd": doc.spent_micro_usd,
-        "standing": (await _standing(services, doc)).html,
+        "standing": (await _standing(services, doc, doc.artifact_hash)).html,
         "job_id": job_id,
         "is_lost": bool(doc.artifact) and artifact is None,
         "is_present": doc.presence is Presence.PRESENT,
@@ -106,18 +110,20 @@ async def document_values(services: Services, doc: DocStatus, first: int, job_id
     }
 
 
-async def _standing(services: Services, doc: DocStatus) -> Live:
+async def _standing(services: Services, doc: DocStatus, below: str) -> Live:
     shape = document_shape(doc, await services.components.configured(), services.store_names)
     states = ", ".join(f"{store.store_name} {store.verdict or store.state}" for store in shape.stores)
     values = {
         "doc": shape,
         "extraction_run": doc.extraction.run_id,
         "history": history_shape(doc).changes,
+        "has_other_chunks": doc.artifact_hash != below,
         "store_names": services.store_names,
         "dagster_url": services.settings.api.dagster_url,
         "said": f"{shape.lifecycle}: {states}",
     }
-    return live("document_standing.html", "standing", f"/documents/{doc.document_id}/standing", values)
+    address = f"/documents/{doc.document_id}/standing?{query_of({'below': below})}"
+    return live("document_standing.html", "standing", address, values)
 
 
 async def _artifact(services: Services, doc: DocStatus) -> Artifact | None:

@@ -8,6 +8,7 @@ from ingest_assets.page import (
     jobs,
     library,
     listings,
+    reference,
     reingest,
     search,
     spend,
@@ -16,5 +17,5 @@ from ingest_assets.page import (
 )
 
 router = APIRouter()
-for part in (static_files, library, document, correcting, reingest, listings, jobs, stores, spend, search):
+for part in (static_files, library, document, correcting, reingest, listings, jobs, stores, spend, search, reference):
     router.include_router(part.router)

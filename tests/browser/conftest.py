@@ -71,8 +71,9 @@ class Person:
         self.page.click(selector)
 
     def looks(self, name: str) -> None:
-        """Take a picture of the whole page, and let axe look for what is wrong: nothing serious may be."""
+        """Take a picture of the whole page; it is no wider than its window, and axe finds nothing serious in it."""
         self.page.screenshot(path=self._screenshots / f"{name}.png", full_page=True)
+        assert self.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide"
         found = Axe().run(self.page).response["violations"]
         serious = [
             f"{fault['id']}: {fault['help']}: {[node['html'] for node in fault['nodes']][:3]}"

@@ -73,7 +73,7 @@ def test_a_job_from_the_estimate_to_the_retry(project: Project, visit: Callable[
 
 
 def test_the_library_follows_what_a_terminal_does(project: Project, visit: Callable[..., Person]) -> None:
-    """What a run in a terminal brings is shown without loading the page again, but not while something is ticked."""
+    """What a run in a terminal brings is shown by itself, but not while something is ticked; the focus stays."""
     with Visited(project) as served:
         person = visit(served, viewport={"width": 420, "height": 900})
         page = person.page
@@ -95,7 +95,10 @@ def test_the_library_follows_what_a_terminal_does(project: Project, visit: Calla
         page.wait_for_timeout(6_000)
         expect(page.locator("tbody input[name=id]")).to_be_checked()
         page.uncheck("[data-tick-all]")
+        first = page.locator("tbody th a", has_text="first")
+        first.focus()
         expect(page.locator("table.matrix tbody tr")).to_have_count(2, timeout=30_000)
+        expect(first).to_be_focused()
         person.looks("13-library-narrow")
 
 
@@ -109,14 +112,28 @@ def test_a_server_that_is_gone_is_told(project: Project, visit: Callable[..., Pe
     person.complaints.clear()  # of the browser, of the same
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_sound(project: Project, visit: Callable[..., Person], scheme: str) -> None:
-    """In light and dark axe finds no serious fault on any page, and the browser complains about nothing."""
+def test_a_stranger_signs_in(project: Project, visit: Callable[..., Person]) -> None:
+    """Who has no cookie types a token, which stands in no address."""
+    with Visited(project) as served:
+        person = visit(served)
+        person.page.context.clear_cookies()
+        person.page.goto(f"{served.url}/jobs")
+        person.page.fill("[name=token]", served.token)
+        person.page.keyboard.press("Enter")
+        expect(person.page.locator("h1")).to_have_text("Library")
+        assert person.page.url == f"{served.url}/"
+    person.complaints.clear()  # of the browser, that one has to sign in
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_every_page_is_sound(project: Project, visit: Callable[..., Person], scheme: str, width: int) -> None:
+    """In light and dark, wide and narrow, no page has a serious fault, nor one for the browser to complain about."""
     project.write("a <b>bold</b> \u202ename.md", "# Words\n\nSome words.")
+    project.write(f"{'long' * 60}.md", f"# {'Long' * 300}\n\n{'words' * 1000}")
     project.write("broken.md", "")
     assert project.run("run").returncode == 1
     with Visited(project) as served:
-        person = visit(served, color_scheme=scheme)
+        person = visit(served, color_scheme=scheme, viewport={"width": width, "height": 900})
         for name in ("", "jobs", "stores", "spend", "search?q=words"):
             person.page.goto(f"{served.url}/{name}")
             person.looks(f"14-{scheme}-{name.partition('?')[0] or 'library'}")

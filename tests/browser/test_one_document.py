@@ -66,7 +66,7 @@ def test_from_the_library_to_a_corrected_chunk_in_one_store(project: Project, vi
 
 
 def test_the_second_of_two_who_correct_a_chunk_loses_nothing(project: Project, visit: Callable[..., Person]) -> None:
-    """Who saves after somebody else sees the other's text and his own, and can save both together."""
+    """Who saves after somebody else was told so, sees the other's text and his own, and can save both together."""
     project.write("warranty.md", TEXT)
     assert project.run("run").returncode == 0
     with Visited(project) as served:
@@ -77,6 +77,7 @@ def test_the_second_of_two_who_correct_a_chunk_loses_nothing(project: Project, v
         first.page.fill("#text-1", "The warranty covers six years.")
         first.click("#c-1 button:has-text('Save the correction')")
         expect(first.page.locator("#c-1")).to_contain_text("Corrected by owner")
+        expect(second.page.locator("#standing")).to_contain_text("have changed since this page was loaded")
         second.page.fill("#text-1", "The warranty covers five years, abroad too.")
         with second.page.expect_response(lambda answer: answer.request.method == "POST") as answered:
             second.click("#c-1 button:has-text('Save the correction')")

@@ -17,7 +17,8 @@ NAMES = {"default": "Default"}
 def standing_of(doc) -> str:
     """The part of a document's page that says how it stands."""
     shape = document_shape(doc, Configured({}, {"default": {}}), NAMES)
-    values = {"doc": shape, "extraction_run": "", "history": [], "store_names": NAMES, "dagster_url": ""}
+    values = {"doc": shape, "extraction_run": "", "history": [], "has_other_chunks": False}
+    values |= {"store_names": NAMES, "dagster_url": ""}
     return str(html("document_standing.html", values))
 
 

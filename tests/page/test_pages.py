@@ -11,7 +11,7 @@ from tests.api.served import Served
 from tests.end_to_end.project import Project
 from tests.page.conftest import MARKUP, TWO_STORES, Browser
 
-PAGES = ["/", "/jobs", "/stores", "/spend", "/search?q=words", "/search"]
+PAGES = ["/", "/jobs", "/stores", "/spend", "/search?q=words", "/search", "/docs"]
 
 
 class _Elements(HTMLParser):

@@ -12,6 +12,9 @@
     if (place && element.dataset.said && place.textContent !== element.dataset.said) place.textContent = element.dataset.said;
   };
   let unfolded = [];
+  let scrolled = [];
+  let focused = "";
+  const openingTag = (element) => element.outerHTML.slice(0, element.outerHTML.indexOf(">"));
   const trouble = (kind) => {
     const notice = document.getElementById("trouble");
     notice.hidden = !kind;
@@ -32,14 +35,19 @@
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (event.target.querySelector("input[name=id]:checked")) event.preventDefault();
   });
-  // What is unfolded stays so when its part of the page comes again.
+  // What is unfolded stays so when its part of the page comes again; so do the focus and how far tables are scrolled.
   document.addEventListener("htmx:beforeSwap", (event) => {
     unfolded = [...event.target.querySelectorAll("details")].map((each) => each.open);
+    scrolled = [...event.target.querySelectorAll(".wide")].map((each) => each.scrollLeft);
+    focused = event.target.contains(document.activeElement) ? openingTag(document.activeElement) : "";
   });
   document.addEventListener("htmx:afterSettle", (event) => {
     const now = document.getElementById(event.target.id);
     if (!now) return;
     now.querySelectorAll("details").forEach((each, number) => (each.open = Boolean(unfolded[number])));
+    now.querySelectorAll(".wide").forEach((each, number) => (each.scrollLeft = scrolled[number] || 0));
+    const again = focused && [...now.querySelectorAll("a, input, summary, [tabindex]")].find((each) => openingTag(each) === focused);
+    if (again) again.focus({ preventScroll: true });
     said(now);
   });
   document.addEventListener("htmx:beforeOnLoad", () => trouble(""));
