@@ -40,9 +40,12 @@ async def estimated(services: Given, caller: Asking, sent: Sent) -> Response:
 async def begun(services: Given, caller: Asking, sent: Sent) -> Response:
     """Begin the job. A form that is sent twice begins one; then to the job, or back to the one document it is about."""
     wanted = _wanted(sent)
-    job, chosen = await accepted(services, caller, wanted, sent.one("key"))
+    # Of one page, by its back button: the same once more is a repetition, another store is another job.
+    repeat_key = f"{sent.one('key')} {wanted.model_dump_json()}" if sent.one("key") else ""
+    job, chosen = await accepted(services, caller, wanted, repeat_key)
     if job is None:
-        held = f"{chosen.n_busy} are being worked on already. " if chosen.n_busy else ""
+        are = "is" if chosen.n_busy == 1 else "are"
+        held = f"{chosen.n_busy} {are} being worked on already. " if chosen.n_busy else ""
         raise Problem(409, "nothing-to-do", "There is nothing to do.", f"{held}Go back and look how they stand now.")
     if sent.one("back") == "document" and wanted.document_ids:
         return RedirectResponse(f"/documents/{wanted.document_ids[0]}?job={job.job_id}", 303)

@@ -310,6 +310,14 @@ def test_a_fault_is_answered_like_everything_else(caplog: pytest.LogCaptureFixtu
     assert "their-key" not in caplog.text + answer.text
 
 
+def test_head_is_get_without_a_body(served: Served) -> None:
+    """Monitors ask so, of health and of pages; a stranger gets no further than he does by GET."""
+    for path in ("/healthz", "/api/stores", "/"):
+        got, head = served.client.get(path), served.client.head(path)
+        assert (head.status_code, head.headers["content-type"], head.content) == (200, got.headers["content-type"], b"")
+    assert served.stranger.head("/api/stores").status_code == 401
+
+
 def test_who_waits_when_the_server_stops_is_told(tmp_path: Path) -> None:
     """Ctrl-C waits some seconds for requests under way, then tells them to come again; it is no fault of ours."""
     with Served(Project(tmp_path, TWO_STORES)) as server, socket.socket() as slow:

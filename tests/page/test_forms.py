@@ -125,14 +125,15 @@ def test_an_estimate_says_what_there_is_to_do(browser: Browser, project: Project
 
 
 def test_a_form_sent_twice_begins_one_job(browser: Browser) -> None:
-    """Two clicks, or the back button, lead to the same job; another form to another one."""
+    """Two clicks, or the back button, lead to the same job; another store or document to another one."""
     form = {"id": _id(browser, "twice-1.md"), "store": "default", "key": "a key"}
     before = len(browser.client.get("/api/ingestion-jobs").json()["jobs"])
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(lambda _: browser.send("/jobs", form), range(2))
     assert first.headers["location"] == second.headers["location"]
     assert len(browser.client.get("/api/ingestion-jobs").json()["jobs"]) == before + 1
-    browser.send("/jobs", {**form, "id": _id(browser, "twice-2.md")}, 422)
+    for other in ({"store": "legal"}, {"id": _id(browser, "twice-2.md")}):
+        assert browser.send("/jobs", {**form, **other}).headers["location"] != first.headers["location"]
 
 
 @pytest.mark.parametrize(
