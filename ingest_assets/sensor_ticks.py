@@ -12,6 +12,7 @@ from ingest_assets.partitions import DagsterPartitions
 from ingest_assets.runs.recovery import Recovered, recover
 from ingest_assets.settings import ConfigurationError, Settings, load_settings
 from ingest_assets.targets import declared_stores
+from ingest_assets.upkeep.settling import doubtful_stores
 from resources.clock import utc_now
 from resources.document_state.impossible_waits import end_impossible_waits
 from resources.document_state.process_identity import this_process
@@ -77,7 +78,6 @@ def sweep(settings: Settings) -> Callable[[dg.DagsterInstance, str | None], tupl
 
 async def _discover(settings: Settings, instance: dg.DagsterInstance, wanted: Callable[[str], bool]) -> Discovered:
     async with Components(settings) as components:
-        await components.register_stores()
         found = {}
         for name, source in (await components.sources()).items():
             if wanted(name):
@@ -89,11 +89,24 @@ async def _discover(settings: Settings, instance: dg.DagsterInstance, wanted: Ca
 
 
 async def _count_due(settings: Settings, limit: int) -> int:
-    """How many are due, without those whose record is damaged: no run can do them, and they stay the longest due."""
+    """How many are due, without those whose record is damaged: no run can do them, and they stay the longest due.
+
+    A store that is to be compared with the records counts as one: the run that compares it does what comes of that.
+    """
     async with Components(settings) as components:
         due = await components.state.list_due(utc_now(), limit)
         await components.state.get_many(due[:_LOOKED_AT])
-        return len(due) - len(components.state.damaged)
+        return len(due) - len(components.state.damaged) or await _count_doubtful()
+
+
+async def _count_doubtful() -> int:
+    """How many stores are to be compared now, by the configuration that a run would read."""
+    try:
+        settings = load_settings()
+    except ConfigurationError:
+        return 0
+    async with Components(settings) as components:
+        return sum(look_at <= utc_now() for look_at in (await doubtful_stores(components)).values())
 
 
 async def _sweep(settings: Settings, instance: dg.DagsterInstance, cursor: str | None) -> tuple[Recovered, str]:

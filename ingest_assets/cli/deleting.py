@@ -73,4 +73,4 @@ def _print(deletions: Sequence[Deletion]) -> None:
 def _what_to_do(deletion: Deletion, slug: str) -> str:
     if deletion.fate is Fate.DELETING:
         return "It is tried again by itself, and by `ingest run --mode resume`."
-    return f"Put the store back and delete the document again, or drop it with its data: `ingest stores drop {slug}`."
+    return f"It leaves it when the store is back there, or drop the store with its data: `ingest stores drop {slug}`."

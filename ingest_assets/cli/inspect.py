@@ -14,6 +14,7 @@ from ingest_assets.requests.searching import nearest
 from ingest_assets.settings import CONFIG_FILE, Settings
 from ingest_assets.settings_sections import StoreSettings
 from ingest_assets.upkeep.renewal import n_not_found
+from ingest_assets.upkeep.settling import doubts
 from ingest_assets.upkeep.staleness import WHY_GONE
 from resources.artifact_store.artifact import Place
 from resources.counting import counted
@@ -28,6 +29,7 @@ from resources.document_state.model import (
     Phase,
     PhaseState,
     Presence,
+    Status,
     link_id,
 )
 from resources.document_state.reasons import Reason
@@ -95,6 +97,7 @@ class _Counts:
         self.phases: dict[str, Counter[str]] = {phase.value: Counter() for phase in Phase}
         self.reasons: Counter[str] = Counter()
         self.stores: dict[str, Counter[str]] = {slug: Counter() for slug in stores}
+        self.missing = Counter(dict.fromkeys(self.stores, 0))
         self.lost_sources: Counter[str] = Counter()
         self.leaving: Counter[str] = Counter()
 
@@ -108,6 +111,8 @@ class _Counts:
             self.reasons[reason.value] += n
         for slug, state, _ in label.links:
             self.stores.setdefault(slug, Counter())[state.value] += n
+        if label.presence is Presence.PRESENT and label.build is Status.COMPLETED:
+            self.missing.update(dict.fromkeys(self.missing.keys() - {slug for slug, *_ in label.links}, n))
         if label.presence is not Presence.PRESENT:
             self.leaving[label.presence.value] += n
         if label.source not in sources:
@@ -120,6 +125,7 @@ class _Counts:
             **self.phases,
             "reasons": self.reasons,
             "stores": self.stores,
+            "missing": +self.missing,
             "lost_sources": self.lost_sources,
             "leaving": self.leaving,
             "parsers_not_confined": list(sandbox.missing()),
@@ -133,10 +139,13 @@ async def status(components: Components, as_json: bool) -> int:
     for label, n in (await components.state.counts()).items():
         if label.presence not in GONE:
             counts.add(label, n, sources)
+    doubted = await doubts(components)
     if as_json:
-        print_json(counts.fields())
+        print_json({**counts.fields(), "doubts": doubted})
     else:
         _print_status(counts, components.settings)
+        for doubt in doubted:
+            complain(doubt)
     return Exit.DONE
 
 
@@ -162,6 +171,8 @@ def _print_status(counts: _Counts, settings: Settings) -> None:
         for name, n in sorted(found.items())
     ]
     print_table(["where", "state", "#documents"], rows)
+    for slug, n in (+counts.missing).items():
+        say(f"\nNot in store '{slug}': {counted(n)}. `ingest run --store {slug} --missing` builds them there.")
     for presence, n in sorted(counts.leaving.items()):
         say(f"\n{_LEAVING[Presence(presence)]}: {counted(n)}.")
     for source, n in sorted(counts.lost_sources.items()):
@@ -241,6 +252,8 @@ async def search(
     hits = nearest(target, query, k, org_id=org_id, document_id=only, source=source or None)
     if components.state.counts_cheaply and (n := await n_not_found(components, slug)):
         complain(f"Store '{slug}' is being built anew, and lacks {counted(n)} yet. `ingest run` goes on.")
+    for doubt in await doubts(components, slug):
+        complain(doubt)
     if as_json:
         print_json([_hit(hit) for hit in hits])
         return Exit.DONE
@@ -266,7 +279,7 @@ async def _explain_no_hit(components: Components, slug: str) -> int:
     if recorded and not (await components.target(slug)).store.held_documents(limit=1):
         complain(
             f"Store '{slug}' is empty, but should hold {counted(recorded)}: it was lost or replaced. "
-            "`ingest run --force` builds it again."
+            f"`ingest verify --store {slug} --repair` builds it again."
         )
         return Exit.FAILED
     say(f"Nothing found in store '{slug}'. `ingest status` shows what it holds.")

@@ -13,6 +13,7 @@ from ingest_assets.requests.costing import SpendEstimate, estimate_spending
 from ingest_assets.requests.forecast import Forecast, forecast, forecast_asked
 from ingest_assets.requests.sampling import EstimateReply, SampleWanted, estimate_sample
 from ingest_assets.upkeep.marking import Marked, mark
+from ingest_assets.upkeep.settling import doubts
 from resources.counting import counted
 from resources.document_state.spend_book import in_dollars
 from resources.document_state.take_up import Action, Mode
@@ -52,6 +53,7 @@ async def plan(
         planned = await forecast_asked(components, paths, asked)
     else:
         planned = await forecast(components, paths, mode)
+    planned = msgspec.structs.replace(planned, doubts=tuple(await doubts(components)))
     if estimate:
         to_extract = [(p.document_id, p.source_uri) for p in planned.documents if p.action is Action.EXTRACT]
         with counter("Reading and parsing", quiet=as_json) as advance:
@@ -100,6 +102,8 @@ def _print(planned: Forecast) -> None:
         )
     if planned.left_out.n:
         say(str(planned.left_out))
+    for doubt in planned.doubts:
+        complain(doubt)
     if planned.spending is not None:
         _print_total(planned.spending)
 

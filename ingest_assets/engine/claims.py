@@ -116,10 +116,10 @@ class Claims:
         return msgspec.structs.replace(claimed, due_in=self._due_in(doc), last_extracted_turn=last_turn)
 
     def _due_in(self, doc: DocStatus) -> tuple[str, ...]:
-        """The stores it belongs into: never one that is no longer configured, and those somebody asks for by name."""
+        """The stores it belongs into: of the configured ones, also one that holds it, and those asked for by name."""
         selection = self._selection
         asked = selection.stores if (selection.named or selection.force) and not selection.only_due else ()
-        return tuple(slug for slug in self._run.builds if slug in doc.due_in or slug in asked)
+        return tuple(slug for slug in self._run.builds if slug in doc.due_in or slug in doc.links or slug in asked)
 
     def _is_complete(self, doc: DocStatus) -> bool:
         """Whether nothing of what this run may do is left to do."""

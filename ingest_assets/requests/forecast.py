@@ -44,6 +44,7 @@ class Forecast(msgspec.Struct, frozen=True):
     many chunks embedded at most, for all stores together; those a store holds already are not embedded again.
     `begun_anew`: stores that hold another embedder's vectors, so they would be emptied first and built as a whole.
     `left_out`: what lies in the sources and is no document.
+    `doubts`: of which stores it is not known what they hold, so that more may be to do there.
     `spending`: what the documents that are extracted would cost, if that was asked for and the extractor is paid.
     """
 
@@ -56,6 +57,7 @@ class Forecast(msgspec.Struct, frozen=True):
     begun_anew: tuple[str, ...] = ()
     spending: SpendEstimate | None = None
     left_out: LeftOut = msgspec.field(default_factory=LeftOut)
+    doubts: tuple[str, ...] = ()
 
 
 async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> Forecast:

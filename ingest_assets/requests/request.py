@@ -16,6 +16,7 @@ from ingest_assets.requests.scope import Part, Selected, pages_of, parts_of, sel
 from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.upkeep.marking import mark
 from ingest_assets.upkeep.renewal import begin_anew, refusing_stores
+from ingest_assets.upkeep.settling import settle_stores
 from resources.clock import utc_now
 from resources.counting import counted
 from resources.document_source.document_source import SourceError
@@ -287,6 +288,7 @@ class Request:
         components = self._components
         await refuse_unfinished(components.backend)
         await components.register_stores()
+        await settle_stores(components, self._watcher.says)
         await end_impossible_waits(components.state, components.settings.retry_policy, utc_now())
         watch = WorkerWatch(components.backend, components.settings.lease)
         if not await watch.all() and not await components.jobs.orphans() and not await self._has_claims():

@@ -19,6 +19,7 @@ from ingest_assets.runs.dagster_reporter import DagsterReporter
 from ingest_assets.runs.open_entry_finder import open_entry_finder
 from ingest_assets.runs.run_input import IngestConfig, chosen_documents, open_job, selection_of
 from ingest_assets.runs.run_outcome import outcome_of
+from ingest_assets.upkeep.settling import settle_stores
 from resources.clock import utc_now
 from resources.document_state.workers import Heartbeat, Worker
 from resources.records.copying import refuse_unfinished
@@ -54,6 +55,7 @@ async def ingest_documents(
         )
         await refuse_unfinished(components.backend)
         await components.register_stores()
+        await settle_stores(components, context.log.info)
         stages = reporter.progress
         worker = await Worker.register(
             components.backend, context.run_id, utc_now(), settings.lease, stages.clock.seconds

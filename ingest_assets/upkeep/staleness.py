@@ -172,6 +172,9 @@ def _store(doc: DocStatus, slug: str, configured: Configured) -> Standing:
     link = doc.links.get(slug)
     if doc.extraction.status is Status.SKIPPED:
         return Standing(slug, Verdict.SKIPPED, why="it is not extracted")
+    if slug not in doc.due_in and link is not None:
+        why = "the store was not in ingest.toml for a time"
+        return Standing(slug, Verdict.STALE, why=why, what_to_do="`ingest run`")
     if slug not in doc.due_in:
         why = "the store was added later"
         return Standing(slug, Verdict.MISSING, why=why, what_to_do=f"`ingest run --store {slug} --missing`")

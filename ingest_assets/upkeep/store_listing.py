@@ -9,6 +9,7 @@ import msgspec
 
 from ingest_assets.components import Components
 from ingest_assets.targets import declared_stores
+from resources.clock import utc_now
 from resources.document_state.link_counts import count_links
 
 
@@ -22,6 +23,7 @@ class ListedStore(msgspec.Struct, frozen=True):
         config: its options; None: they may hold a secret, or are not recorded.
         created_at: when it was first recorded; None: it was not yet.
         configured: whether it is in the configuration.
+        doubtful: whether it may hold something else than `links` say: the next run compares it with the records.
         last_push_at: when a document was last written into it; None: it is empty, or that is not known.
         links: how many documents are in it, by state.
     """
@@ -36,6 +38,7 @@ class ListedStore(msgspec.Struct, frozen=True):
     last_push_at: datetime | None
     is_default: bool
     configured: bool
+    doubtful: bool
     links: Counter[str]
 
 
@@ -64,6 +67,7 @@ async def list_stores(components: Components, pushed: Mapping[str, datetime]) ->
                 pushed.get(store.slug),
                 is_default=store.is_default,
                 configured=True,
+                doubtful=record is not None and record.following(store, utc_now()).look_at is not None,
                 links=Counter(counts.get(store.slug, {})),
             )
         )
@@ -79,6 +83,7 @@ async def list_stores(components: Components, pushed: Mapping[str, datetime]) ->
             pushed.get(record.slug),
             is_default=False,
             configured=False,
+            doubtful=False,
             links=Counter(counts.get(record.slug, {})),
         )
         for record in records.values()

@@ -3,6 +3,9 @@
 The configuration says what a store is called and where it is, and a record follows it. It may leave open which embedder
 a store has: then it is the default of the moment the store was first recorded, and a later default changes no store
 that exists. A store that is taken out of the configuration keeps its record, so that its data can be found.
+
+A store that was out of the configuration while documents changed, or that is of another kind or has other options than
+it had, may hold something else than the documents' records say. Its own record says so until somebody has looked.
 """
 
 from collections.abc import Iterable
@@ -40,7 +43,12 @@ class DeclaredStore(msgspec.Struct, frozen=True):
 
 
 class StoreRecord(msgspec.Struct, frozen=True):
-    """A store as it is recorded. `embedder` is that of its data, or of what will be written into it first."""
+    """A store as it is recorded.
+
+    Attributes:
+        embedder: that of its data, or of what will be written into it first.
+        look_at: from when on it is to be compared with the documents' records; None: these say what it holds.
+    """
 
     slug: str
     name: str
@@ -49,17 +57,28 @@ class StoreRecord(msgspec.Struct, frozen=True):
     config: dict[str, Any] | None
     is_default: bool
     created_at: datetime
+    look_at: datetime | None = None
 
     @property
     def store_id(self) -> str:
         """What links are named by: the slug. A store is renamed by its name."""
         return self.slug
 
-    def following(self, declared: DeclaredStore) -> "StoreRecord":
+    def following(self, declared: DeclaredStore, now: datetime) -> "StoreRecord":
         """The record with all that the configuration decides. The embedder goes with the data: see `adopt`."""
+        is_as_it_was = (self.kind, self.config) == (declared.kind, declared.config)
         return msgspec.structs.replace(
-            self, name=declared.name, kind=declared.kind, config=declared.config, is_default=declared.is_default
+            self,
+            name=declared.name,
+            kind=declared.kind,
+            config=declared.config,
+            is_default=declared.is_default,
+            look_at=self.look_at if is_as_it_was else self.look_at or now,
         )
+
+    def left_out(self, now: datetime) -> "StoreRecord":
+        """The record of a store the configuration lacks: it is meant by nobody, and nobody keeps up what it holds."""
+        return msgspec.structs.replace(self, is_default=False, look_at=self.look_at or now)
 
 
 class StoreRegistry:
@@ -88,22 +107,24 @@ class StoreRegistry:
         """
         wanted = {store.slug: store for store in declared}
         found = {record.slug: (record, stamp) for record, stamp in await self._all()}
+        look_at = now if found else None  # of a store that is added: it may be another one under a new slug
         for slug, store in wanted.items():
             if slug not in found:
-                found[slug] = await self._first(store, default_embedder, now)
+                found[slug] = await self._first(store, default_embedder, now, look_at)
         records = {}
         for slug, (record, stamp) in found.items():
             declared_as = wanted.get(slug)
-            # Only what is configured can be meant by not naming any.
-            as_declared = record.following(declared_as) if declared_as else _not_default(record)
+            as_declared = record.following(declared_as, now) if declared_as else record.left_out(now)
             records[slug] = record if as_declared == record else await self._replaced(as_declared, stamp)
         return records
 
     async def adopt(self, record: StoreRecord, embedder: str) -> None:
         """The store's data is of another embedder from now on. Left to the next call if somebody changes the record."""
-        found = await self._backend.read(KIND, record.slug)
-        if found is not None and self._readable(found) == record:
-            await self._replaced(msgspec.structs.replace(record, embedder=embedder), found.stamp)
+        await self._changed(record, msgspec.structs.replace(record, embedder=embedder))
+
+    async def looked(self, record: StoreRecord, again_at: datetime | None) -> None:
+        """A store was compared with the documents' records, or could not be yet. Left as it is if it has changed."""
+        await self._changed(record, msgspec.structs.replace(record, look_at=again_at))
 
     async def forget(self, slug: str) -> None:
         """Remove a store's record; it has no data any more. Safe to repeat."""
@@ -111,19 +132,33 @@ class StoreRegistry:
         if found is not None:
             await self._backend.compare_and_set(KIND, [Write(slug, None, found.stamp)])
 
-    async def _first(self, store: DeclaredStore, default_embedder: str, now: datetime) -> tuple[StoreRecord, Stamp]:
+    async def _first(
+        self, store: DeclaredStore, default_embedder: str, now: datetime, look_at: datetime | None
+    ) -> tuple[StoreRecord, Stamp]:
         """Record a store; if another process was faster, what that one has recorded."""
         found = await self._backend.read(KIND, store.slug)
         if found is not None and (recorded := self._readable(found)) is not None:
             return recorded, found.stamp
         record = StoreRecord(
-            store.slug, store.name, store.kind, store.embedder or default_embedder, store.config, store.is_default, now
+            store.slug,
+            store.name,
+            store.kind,
+            store.embedder or default_embedder,
+            store.config,
+            store.is_default,
+            now,
+            now if found is not None else look_at,
         )
         write = Write(store.slug, _encoded(record), found.stamp if found is not None else None)
         [result] = await self._backend.compare_and_set(KIND, [write])
         if result.written and result.stamp is not None:
             return record, result.stamp
-        return await self._first(store, default_embedder, now)
+        return await self._first(store, default_embedder, now, look_at)
+
+    async def _changed(self, old: StoreRecord, new: StoreRecord) -> None:
+        found = await self._backend.read(KIND, old.slug)
+        if found is not None and self._readable(found) == old:
+            await self._replaced(new, found.stamp)
 
     async def _replaced(self, record: StoreRecord, stamp: Stamp) -> StoreRecord:
         """Write a record, unless somebody has meanwhile: then theirs stands until the next call."""
@@ -139,10 +174,6 @@ class StoreRegistry:
 
     def _readable(self, found: Record) -> StoreRecord | None:
         return readable(self._backend.uri, KIND, found, StoreRecord, _REMEDY)
-
-
-def _not_default(record: StoreRecord) -> StoreRecord:
-    return msgspec.structs.replace(record, is_default=False)
 
 
 def _encoded(record: StoreRecord) -> bytes:

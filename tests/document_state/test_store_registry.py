@@ -54,11 +54,40 @@ async def test_the_rest_follows_the_configuration(registry) -> None:
 
 
 async def test_a_store_that_is_configured_no_more(registry) -> None:
-    """It keeps its record, and is the default no more; configured again, it is the same store."""
+    """It keeps its record, and is the default no more; configured again, it is the same store, to be looked at."""
     first = (await registry.register([declared()], "hash", NOW))["s"]
     records = await registry.register([declared("t")], "hash", LATER)
-    assert records["s"] == msgspec.structs.replace(first, is_default=False)
-    assert (await registry.register([declared(), declared("t")], "minilm", LATER))["s"] == first
+    assert records["s"] == msgspec.structs.replace(first, is_default=False, look_at=LATER)
+    back = (await registry.register([declared(), declared("t")], "minilm", LATER))["s"]
+    assert back == msgspec.structs.replace(first, look_at=LATER)
+
+
+@pytest.mark.parametrize("changes", [{"kind": "pgvector"}, {"config": {"path": "x"}}, {"config": None}])
+async def test_a_store_that_may_be_another(registry, changes) -> None:
+    """Of another kind or with other options it is to be looked at, until somebody has; a name or default is nothing."""
+    await registry.register([declared()], "hash", NOW)
+    same = await registry.register([declared(name="Law", is_default=False)], "hash", NOW)
+    assert same["s"].look_at is None
+    moved = (await registry.register([declared(**changes)], "hash", LATER))["s"]
+    assert moved.look_at == LATER
+    await registry.looked(moved, None)
+    assert (await registry.register([declared(**changes)], "hash", LATER))["s"].look_at is None
+
+
+async def test_a_store_that_is_added_later(registry) -> None:
+    """It may be another one under a new slug, so it is looked at; the stores of a new project are not."""
+    first = await registry.register([declared(), declared("t")], "hash", NOW)
+    assert {record.look_at for record in first.values()} == {None}
+    assert (await registry.register([declared(), declared("u")], "hash", LATER))["u"].look_at == LATER
+
+
+async def test_a_look_at_what_is_another_by_now(registry) -> None:
+    """Whoever looked at a store that was exchanged meanwhile has not looked at the one there is now."""
+    await registry.register([declared()], "hash", NOW)
+    moved = (await registry.register([declared(config={"path": "x"})], "hash", LATER))["s"]
+    await registry.register([declared(config={"path": "y"})], "hash", LATER)
+    await registry.looked(moved, None)
+    assert (await registry.all())["s"].look_at == LATER
 
 
 async def test_registering_again_writes_nothing(registry, monkeypatch) -> None:
@@ -113,7 +142,7 @@ async def test_damaged_record_of_a_configured_store(registry, caplog) -> None:
     assert "store 'legal'" in caplog.text
     legal = msgspec.structs.replace(declared(), slug="legal", embedder="minilm", is_default=False)
     made = await registry.register([declared(), legal], "hash", LATER)
-    assert (made["legal"].embedder, made["s"].created_at) == ("minilm", NOW)
+    assert (made["legal"].embedder, made["legal"].look_at, made["s"].created_at) == ("minilm", LATER, NOW)
     assert await registry.all() == made
 
 

@@ -155,7 +155,7 @@ def test_force_fills_a_store_that_is_gone(project: Project) -> None:
     _ingest(project, one="# One\n\nText.", two="# Two\n\nText.")
     (project.root / ".ingest" / "stores" / "default.duckdb").unlink()
     assert project.json("run")["n_requested"] == 0
-    assert "`ingest run --force` builds it again" in project.run("search", "text").stderr
+    assert "`ingest verify --store default --repair` builds it again" in project.run("search", "text").stderr
     assert project.json("run", "--force")["n_succeeded"] == 2
     assert len(project.json("search", "text")) == 2
 

@@ -175,6 +175,51 @@ def test_a_store_is_added(piles: Piles) -> None:
     assert piles.json("run", "--store", "later", "--missing")["n_requested"] == 0
 
 
+def test_a_store_is_put_back(piles: Piles) -> None:
+    """The next run, which nobody told, brings it to the truth: without what is gone, with what changed; no more."""
+    piles.set_up(stores=("default",))
+    piles.write("0.md", "Another text about windmills.")
+    piles.write("new.md", "A new text about harbours.")
+    (piles.docs / "1.md").unlink()
+    piles.json("run")
+    assert "It leaves it when the store is back" in piles.run("delete", "docs/2.md", "--yes").stderr
+    piles.set_up()
+    for command in (("status",), ("plan",), ("search", "harbours", "--store", "archive")):
+        assert "Store 'archive' may hold something else" in piles.run(*command).stderr
+    assert len(piles.json("search", "harbours", "--store", "archive", "-k", "20")) == N
+    n = piles.n_extracted()
+    told = piles.run("run")
+    assert "To be removed from store 'archive', for they are gone: 2 documents." in told.stderr
+    assert piles.n_extracted() == n
+    found = piles.json("search", "windmills", "--store", "archive", "-k", "20")
+    assert found[0]["filename"] == "0.md"
+    assert {hit["filename"] for hit in found} == {"0.md", "3.md", "4.md"}
+    assert piles.run("status").stderr == ""
+    assert piles.json("run")["n_requested"] == 0
+    assert piles.json("verify")["differences"] == []
+    assert piles.json("run", "--store", "archive", "--missing")["n_succeeded"] == 1
+
+
+def test_a_store_is_another_one(piles: Piles) -> None:
+    """Another index under the old slug is not said to hold what it lacks, and is filled when somebody asks."""
+    text = (piles.root / "ingest.toml").read_text()
+    archive = 'slug = "archive"\nembedder = "hash"\n[stores.config]\n'
+    piles.configure(text.replace(archive, f'{archive}path = "archive.duckdb"\n'))
+    assert "Store 'archive' may hold something else" in piles.run("status").stderr
+    n, told = piles.n_extracted(), piles.run("run")
+    assert f"Not in store 'archive', though they were built into it: {N} documents." in told.stderr
+    assert piles.stores() == {"default": {"Ingested": N}}
+    assert piles.json("status")["missing"] == {"archive": N}
+    assert f"Not in store 'archive': {N} documents." in piles.run("status").stdout
+    assert piles.json("run", "--store", "archive", "--missing")["n_succeeded"] == N
+    assert piles.json("status")["missing"] == {}
+    assert piles.n_extracted() == n
+    assert piles.stores() == {"default": {"Ingested": N}, "archive": {"Ingested": N}}
+    piles.configure(text)
+    assert piles.run("run").returncode == 0
+    assert piles.json("verify")["differences"] == []
+
+
 def test_a_store_goes_away_in_mid_run(piles: Piles) -> None:
     """Its links fail and the other store's do not; asked for, the failures are mended, and nothing else is touched."""
     for i in range(N):

@@ -78,6 +78,6 @@ def test_a_store_is_put_back(two: Project) -> None:
     two.write("0.md", "Another text about harbours.")
     two.json("run")
     two.configure(config("a", "b"))
-    assert two.json("run", "--store", "b", "--missing")["n_succeeded"] == 1
+    assert two.json("run")["n_succeeded"] == 1
     assert listed(two)["b"]["links"] == {"Ingested": 3}
     assert two.json("run")["n_requested"] == 0
