@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ingest_assets.settings import Settings
@@ -10,7 +11,9 @@ from resources.embedder.embedder import Embedder
 from resources.embedder.open_embedder import open_embedder, stamp_of
 from resources.local_path import local_path
 from resources.store.open_store import open_store, shown_config
-from resources.store.store import Store
+from resources.store.store import Store, StoreConfigError
+
+_IN_A_FILE = "duckdb"
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,9 @@ def declared_stores(settings: Settings) -> list[DeclaredStore]:
     """The stores of the configuration, as records follow them.
 
     Raises:
-        StoreConfigError: the configuration of one is wrong, or shows a secret.
+        StoreConfigError: the configuration of one is wrong, or shows a secret; or two are one file.
     """
+    _slugs_by_file(settings)
     declared = []
     for store in settings.stores:
         _open(settings, store.kind, store.slug, store.embedder or settings.default_embedder, store.config)
@@ -54,7 +58,11 @@ def open_targets(settings: Settings, records: Mapping[str, StoreRecord]) -> dict
     """Every configured store, by slug. Nothing is asked of any.
 
     The embedder is the one the configuration names, else the recorded one, else what would be recorded now.
+
+    Raises:
+        StoreConfigError: as `declared_stores` does.
     """
+    _slugs_by_file(settings)
     found = {}
     for store in settings.stores:
         recorded = records[store.slug].embedder if store.slug in records else settings.default_embedder
@@ -71,12 +79,39 @@ def open_recorded(settings: Settings, record: StoreRecord) -> Store | None:
     return _open(settings, record.kind, record.slug, record.embedder, record.config)
 
 
+def renamed_to(settings: Settings, record: StoreRecord) -> str:
+    """The configured store whose file is that of one that is configured no more; "" for none."""
+    if record.kind != _IN_A_FILE or record.config is None:
+        return ""
+    return _slugs_by_file(settings).get(_file_of(settings, record.slug, record.config).resolve(), "")
+
+
+def _slugs_by_file(settings: Settings) -> dict[Path, str]:
+    """The stores that are files.
+
+    Raises:
+        StoreConfigError: two are one: what is dropped from one would be gone from the other, untold.
+    """
+    found: dict[Path, str] = {}
+    for store in settings.stores:
+        if store.kind == _IN_A_FILE:
+            path = _file_of(settings, store.slug, store.config)
+            other = found.setdefault(path.resolve(), store.slug)
+            if other != store.slug:
+                raise StoreConfigError(
+                    store.slug, f"its file {path} is that of store '{other}'. Give it one of its own."
+                )
+    return found
+
+
+def _file_of(settings: Settings, slug: str, config: Mapping[str, Any]) -> Path:
+    if "path" in config:
+        return local_path(settings.base, str(config["path"]))
+    return settings.data_path / "stores" / f"{slug}.duckdb"
+
+
 def _open(settings: Settings, kind: str, slug: str, embedder: str, config: Mapping[str, Any]) -> Store:
     options = dict(config)
-    if kind == "duckdb":
-        options["path"] = (
-            str(local_path(settings.base, options["path"]))
-            if "path" in options
-            else str(settings.data_path / "stores" / f"{slug}.duckdb")
-        )
+    if kind == _IN_A_FILE and isinstance(options.get("path", ""), str):
+        options["path"] = str(_file_of(settings, slug, config))
     return open_store(kind, slug, stamp_of(embedder), options)

@@ -9,7 +9,7 @@ from ingest_assets.cli.opened import with_open_components
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say, shown_time
 from ingest_assets.cli.watching import counter
 from ingest_assets.components import Components, UnknownNameError
-from ingest_assets.targets import open_recorded
+from ingest_assets.targets import open_recorded, renamed_to
 from ingest_assets.upkeep.dropping import drop_store, linked_documents
 from ingest_assets.upkeep.store_listing import ListedStore, list_stores
 from resources.counting import counted
@@ -61,18 +61,22 @@ def drop(
     async def go(components: Components) -> int:
         target = await _store(components, store)
         is_configured = store in await components.targets()
+        record = (await components.store_registry.all()).get(store)
+        heir = "" if is_configured or record is None else renamed_to(components.settings, record)
         if not yes:
             n = len(await linked_documents(components.state, store))
             complain(f"Store '{store}' holds {counted(n)}. Nothing was dropped: `ingest stores drop {store} --yes`.")
             return Exit.USAGE
         with counter("Forgetting", quiet=as_json) as advance:
-            dropped = await drop_store(components.state, target, advance)
+            dropped = await drop_store(components.state, store, (lambda: None) if heir else target.drop, advance)
         if not is_configured and not dropped.n_busy:
             await components.store_registry.forget(store)
         if as_json:
             print_json(dropped)
         elif dropped.n_busy:
             complain(f"Being worked on: {counted(dropped.n_busy)}. Let the runs end, then drop the store again.")
+        elif heir:
+            say(f"Store '{store}' is forgotten: {counted(dropped.n_documents)}. Its file is left to store '{heir}'.")
         else:
             say(f"Store '{store}' is empty; it held {counted(dropped.n_documents)}.")
             say(
@@ -110,5 +114,10 @@ def _about(store: ListedStore) -> list[str]:
     wanted = store.configured_embedder
     embedder = store.embedder if wanted in ("", store.embedder) else f"{store.embedder}, {wanted} is configured"
     created = shown_time(store.created_at) or "not yet"
-    standing = "default" if store.is_default else "" if store.configured else "not in ingest.toml"
+    standings = {
+        "default": store.is_default,
+        "not in ingest.toml": not store.configured,
+        "to be compared by the next run": store.doubtful,
+    }
+    standing = ", ".join(said for said, is_so in standings.items() if is_so)
     return [store.slug, store.name, store.kind, embedder, created, shown_time(store.last_push_at), standing]

@@ -10,7 +10,6 @@ import msgspec
 from resources.clock import utc_now
 from resources.document_state.document_state_store import DocumentStateStore
 from resources.document_state.store_transitions import store_dropped
-from resources.store.store import Store
 
 _CHUNK = 500
 
@@ -31,14 +30,16 @@ async def linked_documents(state: DocumentStateStore, slug: str) -> list[str]:
     ]
 
 
-async def drop_store(state: DocumentStateStore, store: Store, advance: Callable[[int], None]) -> Dropped:
-    """Let every record forget a store, then remove its data. Repeated, it goes on where it stopped."""
+async def drop_store(
+    state: DocumentStateStore, slug: str, drop: Callable[[], None], advance: Callable[[int], None]
+) -> Dropped:
+    """Let every record forget a store, then remove its data by `drop`. Repeated, it goes on where it stopped."""
     result = Dropped()
-    await _forget(state, store.slug, result, advance)
+    await _forget(state, slug, result, advance)
     if not result.n_busy:
-        store.drop()
+        drop()
         # Whoever published a link between the two wrote what is gone now.
-        await _forget(state, store.slug, result, advance)
+        await _forget(state, slug, result, advance)
     return result
 
 

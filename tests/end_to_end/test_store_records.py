@@ -81,3 +81,18 @@ def test_a_store_is_put_back(two: Project) -> None:
     assert two.json("run")["n_succeeded"] == 1
     assert listed(two)["b"]["links"] == {"Ingested": 3}
     assert two.json("run")["n_requested"] == 0
+
+
+def test_a_store_gets_a_new_slug(two: Project) -> None:
+    """With the file it had it is taken over: nothing embedded or extracted again, and the old name can be dropped."""
+    before = listed(two)["b"]["links"]
+    two.configure(
+        config("a", "c").replace('slug = "c"\n', 'slug = "c"\nconfig = { path = ".ingest/stores/b.duckdb" }\n')
+    )
+    two.json("run")
+    assert listed(two)["c"]["links"] == before
+    told = two.run("stores", "drop", "b", "--yes").stdout
+    assert "Its file is left to store 'c'." in told
+    assert list(listed(two)) == ["a", "c"]
+    assert len(two.json("search", "harbours", "--store", "c")) == 3
+    assert two.json("verify")["differences"] == []

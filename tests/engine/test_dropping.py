@@ -26,7 +26,7 @@ async def test_records_forget_what_is_dropped(shop):
     """The store is empty, the other is as it was, nothing is due, and what is asked for is built from the artifacts."""
     await filled(shop)
     before = await shop.doc("0.md")
-    assert await drop_store(shop.state, shop.stores["s"], no_progress) == Dropped(3, 0)
+    assert await drop_store(shop.state, "s", shop.stores["s"].drop, no_progress) == Dropped(3, 0)
     assert (shop.held("s"), len(shop.held("t"))) == ({}, 3)
     doc = await shop.doc("0.md")
     assert (doc.due_in, doc.build.status, doc.links) == (("t",), Status.COMPLETED, {"t": before.links["t"]})
@@ -39,8 +39,8 @@ async def test_records_forget_what_is_dropped(shop):
 async def test_dropping_again_does_nothing(shop):
     """A second drop finds no record that speaks of the store."""
     await filled(shop)
-    await drop_store(shop.state, shop.stores["s"], no_progress)
-    assert await drop_store(shop.state, shop.stores["s"], no_progress) == Dropped(0, 0)
+    await drop_store(shop.state, "s", shop.stores["s"].drop, no_progress)
+    assert await drop_store(shop.state, "s", shop.stores["s"].drop, no_progress) == Dropped(0, 0)
 
 
 async def test_data_stays_while_somebody_works(shop):
@@ -49,10 +49,10 @@ async def test_data_stays_while_somebody_works(shop):
     doc = await shop.doc("1.md")
     held = transitions.claimed(doc, "w", "run", utc_now(), extract=False)
     [held] = await shop.state.set_many([(held, doc)])
-    assert await drop_store(shop.state, shop.stores["s"], no_progress) == Dropped(2, 1)
+    assert await drop_store(shop.state, "s", shop.stores["s"].drop, no_progress) == Dropped(2, 1)
     assert len(shop.held("s")) == 3
     await shop.state.set_many([(transitions.released(held, utc_now()), held)])
-    assert await drop_store(shop.state, shop.stores["s"], no_progress) == Dropped(1, 0)
+    assert await drop_store(shop.state, "s", shop.stores["s"].drop, no_progress) == Dropped(1, 0)
     assert shop.held("s") == {}
 
 
@@ -63,5 +63,5 @@ async def test_what_had_failed_there_comes_back_by_itself(shop):
     await shop.discover()
     await shop.pull()
     shop.stores["s"] = shop.duckdb("s")
-    assert await drop_store(shop.state, shop.stores["s"], no_progress) == Dropped(1, 0)
+    assert await drop_store(shop.state, "s", shop.stores["s"].drop, no_progress) == Dropped(1, 0)
     assert (await shop.pull()).outcomes == {"a.md": Outcome.SUCCEEDED}

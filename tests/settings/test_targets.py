@@ -5,7 +5,7 @@ import pytest
 
 from ingest_assets.components import Components
 from ingest_assets.settings import ConfigurationError, Settings, StoreSettings, load_settings
-from ingest_assets.targets import declared_stores, open_recorded, open_targets
+from ingest_assets.targets import declared_stores, open_recorded, open_targets, renamed_to
 from resources.document_state.store_registry import StoreRecord
 from resources.records.memory_backend import MemoryBackend
 from resources.store.store import StoreConfigError
@@ -101,3 +101,24 @@ def test_a_store_is_found_by_its_record(tmp_path) -> None:
 def test_a_record_that_withholds_options_finds_nothing(tmp_path) -> None:
     """Options of a kind that may hold secrets are not written down, so the record cannot open the store."""
     assert open_recorded(settings(tmp_path), msgspec.structs.replace(record(), config=None)) is None
+
+
+@pytest.mark.parametrize("path", ["stores/a.duckdb", "./x/../stores/a.duckdb", "linked/a.duckdb"])
+def test_two_stores_in_one_file_are_refused(tmp_path, path) -> None:
+    """What is dropped from one would be gone from the other, however its path is written, and wherever it leads."""
+    (tmp_path / "stores").mkdir()
+    (tmp_path / "linked").symlink_to("stores")
+    files = [
+        StoreSettings(slug="a", config={"path": "stores/a.duckdb"}),
+        StoreSettings(slug="b", config={"path": path}),
+    ]
+    for look in (declared_stores, lambda found: open_targets(found, {})):
+        with pytest.raises(StoreConfigError, match=r"'b': its file .* is that of store 'a'"):
+            look(settings(tmp_path, *files))
+
+
+def test_a_store_under_a_new_slug(tmp_path) -> None:
+    """A store that is configured no more, and whose file another one has now, is known as that one."""
+    new = settings(tmp_path, StoreSettings(slug="new", config={"path": ".ingest/stores/old.duckdb"}))
+    assert renamed_to(new, record("old")) == "new"
+    assert renamed_to(new, record("older")) == renamed_to(new, record("old", kind="opensearch")) == ""
