@@ -45,13 +45,6 @@ def wide_sheet() -> bytes:
             makers.pdf_of(deflated(b"\n" * 3 * MIB), dictionary=DEFLATED),
             Reason.INFLATES_TOO_MUCH,
         ),
-        (
-            "inflated_bytes",
-            256 * MIB,
-            "x.pdf",
-            makers.pdf_of(deflated(bytes(300 * MIB), 2), dictionary=b"/Filter[/FlateDecode /FlateDecode]"),
-            Reason.INFLATES_TOO_MUCH,
-        ),
         ("archive_entries", 40, "x.docx", makers.zipped({f"f{n}": "" for n in range(50)}), Reason.TOO_LARGE),
         ("archive_entries", 40, "x.eml", makers.mail_of(50), Reason.TOO_LARGE),
         ("nesting", 3, "x.eml", makers.mail_within(4), Reason.TOO_DEEP),
@@ -74,6 +67,18 @@ def wide_sheet() -> bytes:
 )  # fmt: skip
 def test_a_file_over_a_limit(limit: str, value: int, name: str, content: bytes, reason: Reason) -> None:
     """The document ends with the limit's reason, in time, and its sentence names the setting to change."""
+    check_limit(limit, value, name, content, reason)
+
+
+def test_a_bomb_in_a_bomb() -> None:
+    """The same for 300 MB that were deflated twice."""
+    bomb = deflated(bytes(300 * MIB), 2)  # takes seconds, which is why it is not in the table
+    content = makers.pdf_of(bomb, dictionary=b"/Filter[/FlateDecode /FlateDecode]")
+    check_limit("inflated_bytes", 256 * MIB, "x.pdf", content, Reason.INFLATES_TOO_MUCH)
+
+
+def check_limit(limit: str, value: int, name: str, content: bytes, reason: Reason) -> None:
+    """Parse a file that is over a limit."""
     with ParserPool(1, ParseLimits(**{limit: value}), Chunking()) as pool:  # type: ignore[arg-type]
         pool.parse("warm.txt", b"words")
         begun = time.process_time(), time.monotonic()

@@ -1,5 +1,6 @@
 """Token counts beside those of an independent tokenizer, on kinds of text that differ."""
 
+import importlib.util
 import inspect
 import json
 import random
@@ -17,7 +18,8 @@ from resources.extractor.llm.tokens import TokenCounter
 from tests.extractor.llm.documents import chunks, extractor
 
 pytest.importorskip("toktok", reason="the extra llm is not installed")
-bpe_openai = pytest.importorskip("bpe_openai", reason="the independent tokenizer is not installed")
+if importlib.util.find_spec("bpe_openai") is None:
+    pytest.skip("the independent tokenizer is not installed", allow_module_level=True)
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 _random = random.Random(1)
@@ -44,6 +46,8 @@ MODELS = [*NAMES, "bedrock:anthropic.claude-3-haiku-20240307-v1:0", "openai:qwen
 
 def independent(text, encoding):
     """Tokens of a text by another implementation with its own copy of the vocabularies."""
+    import bpe_openai  # takes two seconds, so only where it is asked
+
     return len(bpe_openai.get_encoding(encoding).encode(text, disallowed_special=()))
 
 
