@@ -8,6 +8,7 @@ from pathlib import Path
 from ingest_assets.settings import Settings
 
 TEMPLATE = Path(__file__).resolve().parents[2] / "deploy" / "dagster.yaml"
+MAKING = "making"  # stands in the folder while Dagster makes its databases there
 
 
 def dagster_home(settings: Settings, environment: Mapping[str, str] = os.environ) -> Path:
@@ -27,5 +28,6 @@ def dagster_home(settings: Settings, environment: Mapping[str, str] = os.environ
 
 
 def is_missing(settings: Settings) -> bool:
-    """Whether there is no Dagster folder yet."""
-    return not (Path(os.environ.get("DAGSTER_HOME") or settings.dagster_home) / "history").exists()
+    """Whether there is no Dagster folder yet, or none whose databases are whole."""
+    home = Path(os.environ.get("DAGSTER_HOME") or settings.dagster_home)
+    return not (home / "history").exists() or (home / MAKING).exists()
