@@ -68,7 +68,7 @@ def serve(
     if made:
         say(f"Sign in: {address}{SIGN_IN}?token={made}")
     else:
-        say(f"Sign in: {address}{SIGN_IN}?token= and one of the configured tokens.")
+        say(f"Sign in: {address}/ asks for one of the configured tokens.")
     _log_to_stderr()
     config = uvicorn.Config(
         build_app(settings, rules),

@@ -24,8 +24,8 @@ Cursor = Annotated[str, Query(max_length=200)]
 Seen = Annotated[str, Query(max_length=64)]
 _RECENT = 50
 _ON_A_PAGE = 100
-# What is shown first of a job's documents: what a person may have to do something about.
-_FIRST = (Outcome.FAILED, Outcome.PENDING, Outcome.SKIPPED)
+# What is shown first of a job's documents: what a person may have to do something about, the worst first.
+_FIRST = [Outcome.FAILED, Outcome.PENDING, Outcome.SKIPPED]
 
 
 @router.get("")
@@ -119,7 +119,7 @@ async def _results(services: Services, job: IngestJob, org_id: str, only: Outcom
     found, behind = await _page_of_results(services, job.job_id, org_id, only, cursor)
     values = {
         "job": job,
-        "results": sorted(found, key=lambda result: result.status not in _FIRST),
+        "results": sorted(found, key=lambda result: [result.status != first for first in _FIRST]),
         "only": only,
         "outcomes": [Outcome.FAILED, Outcome.SKIPPED, Outcome.PENDING, Outcome.SUCCEEDED],
         "cursor": cursor,

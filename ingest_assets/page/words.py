@@ -3,9 +3,11 @@
 from typing import NamedTuple
 
 from ingest_assets.api.document_shapes import DocumentShape, DocumentStoreShape
+from ingest_assets.requests.asking import Kind
 from ingest_assets.upkeep.staleness import WHY_GONE, Verdict
-from resources.document_state.ingest_jobs import Errand, JobStatus, Outcome
+from resources.document_state.ingest_jobs import Errand, IngestJob, JobStatus, Outcome
 from resources.document_state.model import GONE, Lifecycle, LinkState, Presence, Status
+from resources.document_state.take_up import Mode
 
 
 class Badge(NamedTuple):
@@ -73,7 +75,20 @@ _OF_ERRANDS = {
     Errand.NONE: "",
     Errand.LISTING: "listing of the sources",
     Errand.INGESTING: "listing of the sources, then what is due",
-    Errand.RESTORING: "restoring",
+    Errand.RESTORING: "restoring of deleted documents",
+}
+_OF_ASKED = {
+    Mode.INCREMENTAL: "what is due",
+    Mode.RESUME: "what is due or was left",
+    Mode.RETRY_FAILED: "failed documents",
+    Kind.STALE: "stale documents",
+    Kind.FAILED: "failed documents",
+    Kind.MISSING: "documents missing in a store",
+    Kind.NAMED: "named documents",
+    Kind.CHOSEN: "chosen documents",
+    Kind.RENEWED: "named documents, brought up to date",
+    Kind.REWRITE: "stores written anew",
+    Kind.REPORT: "reports to Dagster",
 }
 _OF_PARTS = {
     "content": "chunks",
@@ -130,9 +145,11 @@ def of_outcome(outcome: str) -> Badge:
     return _OF_OUTCOMES[Outcome(outcome)]
 
 
-def of_errand(errand: str) -> str:
-    """What a job does before it works on documents; "" for nothing."""
-    return _OF_ERRANDS[Errand(errand)]
+def of_request(job: IngestJob) -> str:
+    """What a job was asked for."""
+    if job.force:
+        return "every document again"
+    return _OF_ERRANDS[job.errand] or _OF_ASKED[Kind(job.asked) if job.asked else Mode(job.mode)]
 
 
 def of_part(part: str) -> str:
