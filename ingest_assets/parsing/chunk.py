@@ -11,6 +11,7 @@ from resources.artifact_store.artifact import Piece, Place
 from resources.document_state.reasons import Reason
 
 from .clean import is_clean
+from .joining import Joining, Span, is_heading
 from .limits import MARKDOWN, Chunking
 from .result import Refused
 from .text import Heading, Text
@@ -22,18 +23,34 @@ _LONGEST_LINE = 10_000
 # 100,000 characters 0.2 s).
 _LONGEST_STRETCH = 100_000
 _HEADING_CHARS = 200
+_LONGEST_HEADING = 1000  # with its rules, its links and their targets
 
 
 def cut(text: Text, whole: str, chunking: Chunking) -> list[Piece]:
     """The pieces of a text that are not blank, in order."""
-    places = _Places(text)
+    places = _Places(text, whole)
     split = _splitter(chunking, text.markdown)
+    joining = _joining(text, whole, chunking)
     pieces = []
     for start, end in _stretches(whole, text.cuts):
-        for at, piece in split(whole[start:end]):
-            if not piece.isspace() and piece:
-                pieces.append(Piece(piece, places.at(start + at, start + at + len(piece))))
+        found = [(start + at, piece) for at, piece in split(whole[start:end]) if piece and not piece.isspace()]
+        if joining is not None:
+            spans = joining.joined([Span(at, at + len(piece)) for at, piece in found])
+            found = [(at, whole[at:end]) for at, end in spans]
+        pieces += [Piece(piece, places.at(at, at + len(piece))) for at, piece in found]
     return pieces
+
+
+def _joining(text: Text, whole: str, chunking: Chunking) -> Joining | None:
+    """What follows our own splitters; a user's splitter has the last word."""
+    if chunking.splitter != MARKDOWN:
+        return None
+
+    def split_within(span: Span, least: int, most: int) -> list[Span]:
+        split = _kind(text.markdown)((least, most)).chunk_indices
+        return [Span(span.start + at, span.start + at + len(piece)) for at, piece in split(whole[slice(*span)])]
+
+    return Joining(whole, [heading.offset for heading in text.headings], chunking.size, split_within)
 
 
 def _stretches(whole: str, cuts: list[int]) -> Iterator[tuple[int, int]]:
@@ -92,11 +109,14 @@ def _splitter(chunking: Chunking, markdown: bool) -> _Split:
         if isinstance(found, Refused):
             raise found
         return _located(found, chunking.splitter)
+    split: _Split = _kind(markdown)(chunking.size, overlap=chunking.overlap).chunk_indices
+    return split
+
+
+def _kind(markdown: bool) -> Any:
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
-    kind = MarkdownSplitter if markdown else TextSplitter
-    split: _Split = kind(chunking.size, overlap=chunking.overlap).chunk_indices
-    return split
+    return MarkdownSplitter if markdown else TextSplitter
 
 
 @lru_cache(maxsize=1)
@@ -148,7 +168,7 @@ def _split_by_user(split: Callable[[str], list[str]], name: str, text: str) -> l
 class _Places:
     """Looks up what holds at an offset, by bisecting the marks."""
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: Text, whole: str) -> None:
         self._paths: list[tuple[str, ...]] = []
         stack: list[Heading] = []
         for heading in text.headings:
@@ -157,10 +177,19 @@ class _Places:
             stack.append(heading)
             self._paths.append(tuple(entry.title[:_HEADING_CHARS] for entry in stack))
         self._heading_offsets = [heading.offset for heading in text.headings]
+        self._look_below(text.headings, whole)
         self._pages = _Marks(text.pages)
         self._sheets = _Marks(text.sheets)
         self._rows = _Marks(text.rows)
         self._turns = _Marks(text.turns)
+
+    def _look_below(self, headings: list[Heading], whole: str) -> None:
+        """A heading with nothing of its own is named with the one below it: there stands what it begins with."""
+        for number in range(len(headings) - 2, -1, -1):
+            heading, following = headings[number : number + 2]
+            is_near = following.offset - heading.offset <= _LONGEST_HEADING
+            if following.level > heading.level and is_near and is_heading(whole[heading.offset : following.offset]):
+                self._paths[number] = self._paths[number + 1]
 
     def at(self, start: int, end: int) -> Place:
         heading = bisect_right(self._heading_offsets, start) - 1
