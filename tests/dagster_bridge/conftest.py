@@ -7,6 +7,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from tests.dagster_revisions import read_revisions_once
+
 OURS = "event_log_storage:\n  module: ingest_assets.event_log.event_log_storage\n  class: BatchSqliteEventLogStorage\n"
 STORAGES = ("ours", "dagster_sqlite", "postgres")
 
@@ -21,6 +23,7 @@ def instance_in(home: Path, dagster_yaml: str, monkeypatch: pytest.MonkeyPatch) 
 @pytest.fixture(scope="session")
 def blank_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A DAGSTER_HOME whose SQLite databases exist. Copying it saves each test the half second alembic takes."""
+    read_revisions_once()
     home = tmp_path_factory.mktemp("blank") / "home"
     with pytest.MonkeyPatch.context() as monkeypatch, instance_in(home, "", monkeypatch) as instance:
         instance.get_dynamic_partitions("documents")

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from ingest_assets.runs.dagster_home import TEMPLATE
+from tests.dagster_revisions import read_revisions_once
 from tests.dagster_ui.project import Project
 
 
@@ -26,6 +27,7 @@ def instance_in(home: Path) -> dg.DagsterInstance:
 @pytest.fixture(scope="session")
 def blank_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A DAGSTER_HOME whose databases exist. Copying it saves each test the half second alembic takes."""
+    read_revisions_once()
     home = tmp_path_factory.mktemp("blank") / "home"
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setenv("DAGSTER_HOME", str(home))

@@ -1,9 +1,11 @@
-"""Runs `ingest` in processes that need not import it first: forks of one that has imported it, and does nothing else.
+"""Runs `ingest` in processes that need not load it first: forks of one that has loaded it, and does nothing else.
 
-Importing is most of what a command on a few documents costs, and the tests run some thousand of them. `Project.start`
+Loading is most of what a command on a few documents costs, and the tests run some thousand of them. `Project.start`
 starts the installed program itself.
 """
 
+import atexit
+import functools
 import gc
 import importlib
 import json
@@ -14,19 +16,29 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.end_to_end.dying import Point
 
 _READY = b"r"
 _MOST_BYTES = 1_000_000
-# Not `ingest_assets.cli`, which takes hold of the process's own stdout, and not `definitions`, which reads ingest.toml.
+# Not `definitions`, which reads ingest.toml.
 _MODULES = (
     "alembic.command",
+    "dagster._core.definitions.external_asset",
+    "dagster._core.definitions.repository_definition.repository_data_builder",
     "dagster._core.execution.execute_in_process",
+    "dagster._core.execution.plan.active",
+    "dagster._core.executor.in_process",
     "dagster._core.instance.factory",
+    "dagster._core.instance.runs.run_domain",
+    "dagster._core.secrets.env_file",
+    "dagster._core.storage.legacy_storage",
+    "dagster._core.storage.migration.utils",
+    "dagster._core.storage.noop_compute_log_manager",
     "dagster._core.storage.root",
     "dagster._core.storage.runs",
     "dagster._core.storage.schedules",
@@ -34,9 +46,12 @@ _MODULES = (
     "dagster._daemon.daemon",
     "ingest_assets.assets",
     "ingest_assets.checks",
+    "ingest_assets.cli.app",
+    "ingest_assets.cli.output",
     "ingest_assets.event_log.event_log_storage",
     "ingest_assets.jobs",
     "ingest_assets.parsing.pool",
+    "ingest_assets.parsing.sandbox",
     "ingest_assets.requests.carrying_out",
     "ingest_assets.requests.forecast",
     "ingest_assets.runs.dagster_instance",
@@ -59,7 +74,7 @@ _MODULES = (
     "structlog",
     "tokenizers",
     "typer",
-    "upath.core",
+    "upath.implementations.local",
 )
 
 
@@ -144,18 +159,50 @@ def _become_command(address: str) -> None:
     os.chdir(wanted.cwd)
     os.environ.clear()
     os.environ.update(wanted.environment)
+    _open_consoles_again()
     sys.argv = ["ingest", *wanted.arguments]
     if wanted.dies_at:
         Point.read(wanted.dies_at).plant()
     sys.path[:0] = [folder for folder in wanted.environment.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 
-if __name__ == "__main__":
-    sys.path.remove(str(Path.cwd()))  # the installed program has no working directory there
+def _load() -> None:
+    """Load and read what is the same for every command."""
     for module in _MODULES:
         importlib.import_module(module)
-    gc.freeze()  # a fork that looks for garbage, or ends, would copy every page of what is imported
+    from resources.embedder import wordllama_embedder
+    from tests.dagster_revisions import read_revisions_once
+
+    read_revisions_once()
+    wordllama_embedder._load = functools.cache(wordllama_embedder._load)
+    wordllama_embedder._load()
+    gc.freeze()  # a fork that looks for garbage would copy every page of what is loaded
+
+
+def _open_consoles_again() -> None:
+    """They hold copies of the descriptors from before the fork."""
+    from ingest_assets.cli import output
+
+    for console, descriptor in ((output.console, 1), (output.errors, 2)):
+        vars(console).update(vars(output._console_on(descriptor)))
+
+
+def _end(code: Any) -> None:
+    """What Python does at the end of a process, but for taking apart what was loaded: that copies every page, too."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.path.remove(str(Path.cwd()))  # the installed program has no working directory there
+    _load()
     _become_command(sys.argv[1])
     from ingest_assets.cli import main
 
-    main()
+    try:
+        main()
+    except SystemExit as ended:
+        _end(ended.code)
