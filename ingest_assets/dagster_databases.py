@@ -1,6 +1,7 @@
 """What a person is told when Dagster's own databases cannot be used: a full disk, a file that is gone."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,8 +22,20 @@ def told_of_its_databases() -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        said = getattr(error, "orig", None) or error
-        raise DagsterDatabaseError(
-            f"Dagster's databases could not be used: {said}. Nothing was lost: documents are in the state store. "
-            f"Look at {os.environ.get('DAGSTER_HOME')} and its disk, then run it again."
-        ) from error
+        raise _unusable(getattr(error, "orig", None) or error) from error
+
+
+def fault_of_its_databases(message: str) -> DagsterDatabaseError | None:
+    """The same of a fault that Dagster kept as text, since it came up within a run; None if it is another fault."""
+    found = _KEPT_AS_TEXT.match(message)
+    return _unusable(found["said"]) if found else None
+
+
+_KEPT_AS_TEXT = re.compile(r"sqlalchemy\.exc\.\w+: (?:\([\w.]+\) )?(?P<said>.+)")
+
+
+def _unusable(said: object) -> DagsterDatabaseError:
+    return DagsterDatabaseError(
+        f"Dagster's databases could not be used: {said}. Nothing was lost: documents are in the state store. "
+        f"Look at {os.environ.get('DAGSTER_HOME')} and its disk, then run it again."
+    )

@@ -9,9 +9,9 @@ from typing import Self
 import dagster as dg
 
 from ingest_assets.engine.progress import Milestone
-from ingest_assets.runs.run_tags import STAGE_TAG, STATUS_TAG
+from ingest_assets.runs.run_tags import STAGE_TAG
 from ingest_assets.runs.stage_clock import StageClock
-from resources.document_state.ingest_jobs import BatchEstimate, JobStage, JobStatus
+from resources.document_state.ingest_jobs import BatchEstimate, JobStage
 from resources.document_state.job_records import IngestJobs
 
 _PAUSE_SECONDS = 1.0
@@ -87,5 +87,5 @@ class JobProgress:
             self._told, self._told_at = stage, time.monotonic()
             if self._job_id is not None:
                 await self._jobs.enter(self._job_id, stage)
-            tags = {STAGE_TAG: stage.value, STATUS_TAG: JobStatus.RUNNING.value}
-            self._instance.add_run_tags(self._run_id, tags)
+            # No status: whoever dies or is cancelled could not take it back, and Dagster shows what is running.
+            self._instance.add_run_tags(self._run_id, {STAGE_TAG: stage.value})

@@ -6,7 +6,7 @@ import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
 
 from ingest_assets import asset_keys
-from ingest_assets.dagster_databases import told_of_its_databases
+from ingest_assets.dagster_databases import fault_of_its_databases, told_of_its_databases
 from ingest_assets.definitions import build_definitions
 from ingest_assets.engine.progress import Milestone
 from ingest_assets.jobs import INGEST
@@ -68,7 +68,8 @@ class ListRuns:
             raise KeyboardInterrupt  # Dagster took the signal and ended the run; who asked for it must hear of it too
         for failure in result.filter_events(lambda event: event.is_step_failure):
             if failure.step_failure_data.user_failure_data is None and failure.step_failure_data.error is not None:
-                raise RunError(f"Run {result.run_id} ended early: {_said(failure.step_failure_data.error)}")
+                said = _said(failure.step_failure_data.error)
+                raise fault_of_its_databases(said) or RunError(f"Run {result.run_id} ended early: {said}")
         return result.run_id
 
 

@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 import sqlalchemy as db
 
+from ingest_assets.components import Components
 from ingest_assets.dagster_databases import DagsterDatabaseError
 from ingest_assets.partitions import DagsterPartitions
+from ingest_assets.requests.request import Request, Watcher
 from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.runs.dagster_instance import open_instance
+from ingest_assets.runs.dagster_reporter import DagsterReporter
 from ingest_assets.settings import load_settings
+from resources.document_state.take_up import Mode
 from tests.end_to_end.project import Project
 
 
@@ -44,6 +48,23 @@ def test_a_run(tmp_path: Path) -> None:
     aside.rename(index)
     assert project.json("run", "--mode", "resume")["n_failed"] == 0
     assert project.json("status")["build"] == {"COMPLETED": 2}
+
+
+def test_a_fault_within_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes up while documents are done is told as plainly as what comes up before, and names no statement."""
+    project = Project(tmp_path)
+    project.write("a.md", "Words.")
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    monkeypatch.chdir(project.root)
+
+    async def group_done(*_: object) -> None:
+        with db.create_engine("sqlite://").connect() as connection:
+            connection.exec_driver_sql("SELECT 'a value' FROM nowhere")
+
+    monkeypatch.setattr(DagsterReporter, "group_done", group_done)
+    with pytest.raises(DagsterDatabaseError, match=r"not be used: no such table: nowhere\. .* its disk") as raised:
+        Request(Components(load_settings()), Mode.INCREMENTAL, Watcher()).run([])
+    assert "a value" not in str(raised.value)
 
 
 class KilledError(BaseException):

@@ -97,6 +97,7 @@ def test_a_cancelled_run_gives_its_documents_back_and_the_next_goes_on(project):
         job.execute_in_process(instance=project.instance)
     (run,) = project.instance.get_runs(limit=1)
     assert run.status is dg.DagsterRunStatus.CANCELED
+    assert "ingest/status" not in run.tags  # not "running": nobody could take that back
     docs = project.docs()
     pending = [doc for doc in docs if doc.extraction.status is Status.PENDING]
     assert 0 < len(pending) < len(docs)
