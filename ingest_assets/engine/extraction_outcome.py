@@ -13,6 +13,7 @@ class Extraction(msgspec.Struct):
     """What came of one document: an artifact, the news that nothing changed, or a reason.
 
     Attributes:
+        content_version, size: of the content that was read; "" if it could not be.
         is_whole: nothing of it is left to be extracted. A conversation is published call by call.
         last_turn: the last turn of a conversation that is extracted.
         bill: what was paid in this run; `booked` of it is in the record already.
@@ -21,6 +22,7 @@ class Extraction(msgspec.Struct):
     doc: DocStatus
     parts: dict[str, str]
     content_version: str = ""
+    size: int = 0
     artifact: Artifact | None = None
     artifact_key: str = ""
     unchanged: bool = False
@@ -33,6 +35,13 @@ class Extraction(msgspec.Struct):
     seconds: float = 0.0
     bill: Bill = Bill()
     booked: Bill = Bill()
+
+    @property
+    def as_read(self) -> DocStatus:
+        """The record, with what the source said of the content that was read, whatever came of it."""
+        if not self.content_version:
+            return self.doc
+        return msgspec.structs.replace(self.doc, content_version=self.content_version, size=self.size)
 
     def note_parsed(self, parsed: ParsedDocument) -> None:
         """Note of the parsed document what its artifact does not say."""

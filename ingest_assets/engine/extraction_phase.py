@@ -135,7 +135,7 @@ class ExtractionPhase:
         return msgspec.structs.replace(extracted, spent_micro_usd=cost)
 
     def _extracted(self, extraction: Extraction, now: datetime) -> DocStatus:
-        doc, artifact = extraction.doc, extraction.artifact
+        doc, artifact = extraction.as_read, extraction.artifact
         if extraction.reason in _SKIPPING:
             return transitions.extraction_skipped(doc, extraction.reason, extraction.error, now)
         if extraction.reason is Reason.SPEND_CEILING:

@@ -154,7 +154,7 @@ class ExtractionStage:
                 extraction.reason, extraction.error = read.reason, str(read)
                 is_read()
                 continue
-            extraction.content_version = read.content_version
+            extraction.content_version, extraction.size = read.content_version, len(read.content)
             extraction.parts = {"content": hashlib.sha256(read.content).hexdigest()[:32], **self._config_parts}
             if not force and _is_as_extracted(doc, extraction.parts):
                 extraction.unchanged = True

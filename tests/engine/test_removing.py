@@ -196,3 +196,23 @@ class TestDeletion:
         assert (await shop.pull()).outcomes == {"a.md": Outcome.SUCCEEDED}
         assert list(shop.held("s")) == list(shop.held("t")) == [shop.id_of("a.md")]
         assert (await shop.discover()).changed == []
+
+    @pytest.mark.parametrize(
+        ("content", "outcome"),
+        [("# Fine\n\nText.", Outcome.SUCCEEDED), ("", Outcome.FAILED), ("\0\1\2\3" * 99, Outcome.SKIPPED)],
+    )
+    async def test_restored_is_read_once(self, shop, content, outcome):
+        """Whatever came of it, the record says what was read, and the next listing finds nothing new in it."""
+        shop.stores["t"] = shop.duckdb("t")
+        shop.put("a.md", content)
+        await shop.discover()
+        await shop.pull()
+        before = await shop.doc("a.md")
+        await request_deletion(shop, "a.md")
+        await shop.pull()
+        doc = await shop.doc("a.md")
+        await shop.state.set_many([(removals.restored(doc, ("s", "t"), utc_now()), doc)])
+        assert (await shop.pull()).outcomes == {"a.md": outcome}
+        after = await shop.doc("a.md")
+        assert (after.size, after.content_version) == (len(content), before.content_version)
+        assert (await shop.discover()).changed == []
