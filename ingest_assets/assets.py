@@ -1,13 +1,13 @@
 """The assets: every document's extraction, and its place in each store, made by one step that streams documents."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from urllib.parse import quote
 
 import dagster as dg
 
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
-from ingest_assets.engine.progress import Milestone
+from ingest_assets.engine.progress import UNWATCHED, Onlooker
 from ingest_assets.partitions import documents
 from ingest_assets.runs.dagster_reporter import code_version
 from ingest_assets.runs.ingest_step import ingest_documents
@@ -41,14 +41,12 @@ def build_source_assets(settings: Settings) -> list[dg.AssetSpec]:
     ]
 
 
-def build_document_assets(
-    settings: Settings, on_progress: Callable[[Milestone], None] = lambda _: None
-) -> dg.AssetsDefinition:
+def build_document_assets(settings: Settings, onlooker: Onlooker = UNWATCHED) -> dg.AssetsDefinition:
     """`extracted` and a `built/<store>` for each store, partitioned by document.
 
     Args:
         settings: the configuration.
-        on_progress: called for each document that reaches a milestone, in the process that does them.
+        onlooker: told how it goes on, in the process that does it.
     """
 
     @dg.multi_asset(
@@ -67,7 +65,7 @@ def build_document_assets(
     ) -> Iterator[dg.MaterializeResult[None]]:
         opened = Components(settings, document_state.open(), artifacts.open())
         try:
-            reporter = run_interruptibly(ingest_documents(context, config, opened, on_progress))
+            reporter = run_interruptibly(ingest_documents(context, config, opened, onlooker))
         except dg.DagsterExecutionInterruptedError:
             # Ctrl-C or SIGTERM: without a word from us Dagster counts it as a failure.
             context.instance.report_run_canceling(context.run)

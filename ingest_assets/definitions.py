@@ -1,13 +1,11 @@
 """The map of the system: what Dagster loads, wired in one place."""
 
-from collections.abc import Callable
-
 import dagster as dg
 
 from ingest_assets import asset_keys, sensor_ticks
 from ingest_assets.assets import build_document_assets, build_source_assets
 from ingest_assets.checks import build_checks
-from ingest_assets.engine.progress import Milestone
+from ingest_assets.engine.progress import UNWATCHED, Onlooker
 from ingest_assets.jobs import (
     build_check_job,
     build_gc_job,
@@ -23,13 +21,13 @@ from sensors.discovery import build_discovery_sensor
 from sensors.interrupted_runs import build_interrupted_runs_sensor
 
 
-def build_definitions(settings: Settings, on_progress: Callable[[Milestone], None] = lambda _: None) -> dg.Definitions:
+def build_definitions(settings: Settings, onlooker: Onlooker = UNWATCHED) -> dg.Definitions:
     """Everything, from the settings alone: nothing is opened, listed or written here."""
     ingest_job, check_job, mark_job = build_ingest_job(settings), build_check_job(settings), build_mark_job(settings)
     verify_job, gc_job = build_verify_job(settings), build_gc_job(settings)
     interval = settings.discovery.interval_seconds
     return dg.Definitions(
-        assets=[*build_source_assets(settings), build_document_assets(settings, on_progress)],
+        assets=[*build_source_assets(settings), build_document_assets(settings, onlooker)],
         asset_checks=build_checks(settings),
         jobs=[ingest_job, check_job, mark_job, verify_job, gc_job],
         schedules=build_schedules(check_job, mark_job, verify_job, gc_job),

@@ -6,7 +6,7 @@ import msgspec
 
 from ingest_assets.cli.inspect import unless_configured
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
-from ingest_assets.cli.watching import counter
+from ingest_assets.cli.watching import counter, progress
 from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked
 from ingest_assets.requests.costing import SpendEstimate, estimate_spending
@@ -52,7 +52,9 @@ async def plan(
             await components.target(slug)
         planned = await forecast_asked(components, paths, asked)
     else:
-        planned = await forecast(components, paths, mode)
+        with progress(quiet=as_json) as watcher:
+            watcher.does("Listing the sources")
+            planned = await forecast(components, paths, mode)
     planned = msgspec.structs.replace(planned, doubts=tuple(await doubts(components)))
     if estimate:
         to_extract = [(p.document_id, p.source_uri) for p in planned.documents if p.action is Action.EXTRACT]

@@ -1,5 +1,9 @@
-"""How commands show that work goes on: a bar on a terminal, now and then a sentence where there is none."""
+"""How commands show that work goes on: a bar on a terminal, now and then a sentence where there is none.
 
+Both go on by a thread of their own: whoever watches sees that the work is not dead while it waits for something.
+"""
+
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,10 +15,21 @@ from ingest_assets.cli.output import complain, errors
 from ingest_assets.engine.progress import Milestone
 from ingest_assets.requests.request import Watcher
 from resources.counting import counted
+from resources.document_state.ingest_jobs import JobStage
 
-# Often enough for somebody who waits, and for a log that is kept: a dozen lines a minute.
+# Often enough for somebody who waits, and for a log that is kept: a dozen lines a minute, two if nothing is new.
 _PAUSE_SECONDS = 5.0
-_BAR_WIDTH = 20  # leaves room for the words on a terminal of 80 columns
+_LONG_PAUSE_SECONDS = 30.0
+_LOOK_SECONDS = 1.0
+_BAR_WIDTH = 10  # leaves room for the words on a terminal of 80 columns
+_IN_WORDS = {
+    JobStage.PARSING: "Parsing",
+    JobStage.FILTERING: "Extracting",
+    JobStage.ESTIMATING: "Estimating",
+    JobStage.WAITING: "Waiting for money",
+    JobStage.EXTRACTING: "Extracting",
+    JobStage.PERSISTING: "Writing",
+}
 
 
 class Tally:
@@ -38,57 +53,113 @@ class Tally:
 
     def __str__(self) -> str:
         before = [f"{n:,} {each}" for each in (Milestone.READ, Milestone.EXTRACTED) if (n := self._reached[each])]
-        return ", ".join([*before, f"{self._reached[Milestone.DONE]:,} of {counted(self.n_documents)} done"])
+        return ", ".join([*before, f"{self._reached[Milestone.DONE]:,} of {self.n_documents:,} done"])
 
 
-class SentenceWatcher(Watcher):
-    """Tells how a request goes on where there is no terminal: every few seconds, if something has changed."""
+class Sentences:
+    """Tells where there is no terminal what is being done: its latest sentence every few seconds, an old one seldom."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._latest = self._told = ""
+        self._told_at = clock()
+
+    def note(self, sentence: str) -> None:
+        """What there is to tell from now on."""
+        self._latest = sentence
+
+    def tell(self, sentence: str) -> None:
+        """Tell it at once."""
+        complain(sentence)
+        self._latest = self._told = sentence
+        self._told_at = self._clock()
+
+    def look(self) -> None:
+        """Tell it, if it is time. Called by a thread of its own, since the work may be waiting for something."""
+        latest = self._latest
+        is_news = latest != self._told
+        if latest and self._clock() >= self._told_at + (_PAUSE_SECONDS if is_news else _LONG_PAUSE_SECONDS):
+            complain(latest if is_news else f"Still {latest[0].lower()}{latest[1:]}")
+            self._told, self._told_at = latest, self._clock()
+
+
+class SentenceWatcher(Watcher):
+    """Tells how a request goes on where there is no terminal."""
+
+    def __init__(self, sentences: Sentences) -> None:
+        self._sentences = sentences
         self._tally = Tally(0)
-        self._told_at = 0.0
+        self._stage = JobStage.PARSING
 
     def says(self, message: str) -> None:
         """See Watcher."""
         complain(message)
 
+    def does(self, what: str) -> None:
+        """See Watcher."""
+        self._sentences.note(f"{what} …")
+
     def begins(self, n_documents: int) -> None:
         """See Watcher."""
-        complain(f"Working on {counted(n_documents)} …")
-        self._tally, self._told_at = Tally(n_documents), self._clock()
+        self._tally = Tally(n_documents)
+        self._sentences.tell(f"Working on {counted(n_documents)} …")
+
+    def enters(self, stage: JobStage) -> None:
+        """See Onlooker."""
+        self._stage = stage
+        self._note()
 
     def advances(self, milestone: Milestone) -> None:
-        """See Watcher."""
+        """See Onlooker."""
         self._tally.add(milestone)
-        if (now := self._clock()) >= self._told_at + _PAUSE_SECONDS:
-            complain(f"{self._tally}.")
-            self._told_at = now
+        self._note()
+
+    def _note(self) -> None:
+        self._sentences.note(f"{_IN_WORDS[self._stage]}: {self._tally}.")
 
 
 class BarWatcher(Watcher):
-    """Shows how a request goes on as a bar on the terminal."""
+    """Shows how a request goes on as a bar on the terminal, which moves while the work waits for something."""
 
     def __init__(self, bar: Progress) -> None:
         self._bar = bar
         self._tally = Tally(0)
+        self._stage = JobStage.PARSING
         self._task: TaskID | None = None
 
     def says(self, message: str) -> None:
         """See Watcher."""
         complain(message)
 
+    def does(self, what: str) -> None:
+        """See Watcher."""
+        self._begin(what, None)
+
     def begins(self, n_documents: int) -> None:
         """See Watcher."""
         self._tally = Tally(n_documents)
-        self._task = self._bar.add_task(str(self._tally), total=1.0)
-        self._bar.start()
+        self._begin(str(self._tally), 1.0)
+
+    def enters(self, stage: JobStage) -> None:
+        """See Onlooker."""
+        self._stage = stage
+        self._show()
 
     def advances(self, milestone: Milestone) -> None:
-        """See Watcher."""
+        """See Onlooker."""
         self._tally.add(milestone)
+        self._show()
+
+    def _begin(self, what: str, total: float | None) -> None:
+        for before in self._bar.task_ids:
+            self._bar.remove_task(before)
+        self._task = self._bar.add_task(what, total=total)
+        self._bar.start()
+
+    def _show(self) -> None:
         if self._task is not None:
-            self._bar.update(self._task, completed=self._tally.share, description=str(self._tally))
+            what = f"{_IN_WORDS[self._stage]}: {self._tally}"
+            self._bar.update(self._task, completed=self._tally.share, description=what)
 
 
 @contextmanager
@@ -97,23 +168,60 @@ def progress(*, quiet: bool) -> Iterator[Watcher]:
     if quiet:
         yield Watcher()
     elif not errors.is_terminal:
-        yield SentenceWatcher()
+        with sentences() as telling:
+            yield SentenceWatcher(telling)
     else:
-        columns = (BarColumn(_BAR_WIDTH), TextColumn("{task.description}"), TimeElapsedColumn())
+        columns = (TimeElapsedColumn(), BarColumn(_BAR_WIDTH), TextColumn("{task.description}"))
         bar = Progress(*columns, console=errors)
         try:
             yield BarWatcher(bar)
         finally:
-            if bar.tasks:
-                bar.stop()
+            _end(bar)
+
+
+@contextmanager
+def sentences() -> Iterator[Sentences]:
+    """Sentences that are told while the block is worked on."""
+    telling, is_over = Sentences(), threading.Event()
+
+    def tell() -> None:
+        while not is_over.wait(_LOOK_SECONDS):
+            telling.look()
+
+    thread = threading.Thread(target=tell, name="sentences", daemon=True)
+    thread.start()
+    try:
+        yield telling
+    finally:
+        is_over.set()
+        thread.join()
 
 
 @contextmanager
 def counter(what: str, *, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """Counts up on the terminal; nothing is shown where there is none, or with `quiet`."""
-    if quiet or not errors.is_terminal:
+    """Counts up on the terminal, and in sentences where there is none; nothing is shown with `quiet`."""
+    if quiet:
         yield lambda _: None
-        return
-    with Progress(TextColumn(what), TextColumn("{task.completed:,}"), TimeElapsedColumn(), console=errors) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda n: bar.advance(task, n)
+    elif not errors.is_terminal:
+        with sentences() as telling:
+            n = 0
+
+            def add(more: int) -> None:
+                nonlocal n
+                n += more
+                telling.note(f"{what}: {n:,}" if n else f"{what} …")
+
+            add(0)
+            yield add
+    else:
+        with Progress(TextColumn(what), TextColumn("{task.completed:,}"), TimeElapsedColumn(), console=errors) as bar:
+            task = bar.add_task(what, total=None)
+            yield lambda n: bar.advance(task, n)
+
+
+def _end(bar: Progress) -> None:
+    """Let the bar stand as it is; one of what was done before any document is of no use any more."""
+    for task in bar.tasks:
+        if task.total is None:
+            bar.remove_task(task.id)
+    bar.stop()

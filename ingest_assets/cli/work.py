@@ -8,7 +8,7 @@ from typing import Any
 from ingest_assets.cli.inspect import find_document, unless_configured
 from ingest_assets.cli.jobs import job_fields
 from ingest_assets.cli.output import Exit, complain, print_json, print_table, say
-from ingest_assets.cli.watching import SentenceWatcher, progress
+from ingest_assets.cli.watching import SentenceWatcher, progress, sentences
 from ingest_assets.components import Components, UnknownNameError
 from ingest_assets.requests.asking import Asked, AskedWronglyError
 from ingest_assets.requests.carrying_out import CarryingOut
@@ -65,7 +65,8 @@ def go_on(components: Components, job_id: str, *, as_json: bool) -> int:
 
 def carry_out(components: Components, job_id: str) -> int:
     """Do a job that was accepted by another process; what it says goes into its log."""
-    job = CarryingOut(components, Mode.INCREMENTAL, SentenceWatcher()).carry_out(job_id)
+    with sentences() as telling:
+        job = CarryingOut(components, Mode.INCREMENTAL, SentenceWatcher(telling)).carry_out(job_id)
     return Exit.DONE if job.status is JobStatus.SUCCEEDED else Exit.FAILED
 
 

@@ -14,6 +14,22 @@ class Milestone(StrEnum):
     DONE = "done"  # its record says what became of it
 
 
+class Onlooker:
+    """Whoever watches a run from the process that does it; does nothing by itself.
+
+    Told of every document and batch in the event loop, so it must be quick.
+    """
+
+    def advances(self, milestone: Milestone) -> None:
+        """One more document has reached it."""
+
+    def enters(self, stage: JobStage) -> None:
+        """What the work is at from now on."""
+
+
+UNWATCHED = Onlooker()
+
+
 class Progress(Protocol):
     """Told how batches go on."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ingest_assets.components import Components
-from ingest_assets.engine.progress import Milestone
+from ingest_assets.engine.progress import Onlooker
 from ingest_assets.requests.asking import Asked, AskedWronglyError, Kind, Where
 from ingest_assets.requests.scope import Part, Selected, pages_of, parts_of, select, select_asked
 from ingest_assets.runs.dagster_home import is_missing
@@ -59,7 +59,7 @@ class JobInterruptedError(KeyboardInterrupt):
         self.job = job
 
 
-class Watcher:
+class Watcher(Onlooker):
     """Told how a request goes on; does nothing by itself."""
 
     def says(self, message: str) -> None:
@@ -68,8 +68,8 @@ class Watcher:
     def begins(self, n_documents: int) -> None:
         """So many documents are going to be worked on."""
 
-    def advances(self, milestone: Milestone) -> None:
-        """One more of them has reached it."""
+    def does(self, what: str) -> None:
+        """What is being done before that, in a few words."""
 
 
 class Request:
@@ -159,6 +159,7 @@ class Request:
         errors: list[str] = []
         if self._mode is not Mode.RETRY_FAILED:
             discovered, errors = await self._discover(parts, accept_vanished=accept_vanished, force=force)
+        self._watcher.does("Looking for what is due")
         selected = await select(
             self._components,
             parts,
@@ -228,7 +229,7 @@ class Request:
         from ingest_assets.runs.list_runs import ListRuns
 
         jobs = self._components.jobs
-        runs = ListRuns(self._components.settings, self._dagster, self._watcher.advances)
+        runs = ListRuns(self._components.settings, self._dagster, self._watcher)
         for page in range(job.n_pages):
             asyncio.run(jobs.add_run(job.job_id, runs.execute(job, page)))
             if asyncio.run(jobs.get(job.job_id)).n_blocked_batches:
@@ -270,6 +271,7 @@ class Request:
         found: dict[str, Discovered] = {}
         errors: list[str] = []
         for number, part in enumerate(parts):
+            self._watcher.does(f"Listing source '{part.source.name}'")
             try:
                 found[str(number)] = await discovery_of(self._components, part.source).run(
                     self._partitions, utc_now, prefix=part.prefix, accept_vanished=accept_vanished, reconcile=force

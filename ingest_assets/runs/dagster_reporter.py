@@ -1,14 +1,14 @@
 """Tells Dagster, and the job, what a run made of its documents: group by group, after the records are published."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
 from ingest_assets import asset_keys
 from ingest_assets.engine.document_report import DocumentReport
-from ingest_assets.engine.progress import Milestone
+from ingest_assets.engine.progress import Onlooker
 from ingest_assets.event_log.event_entries import PartitionMaterialized
 from ingest_assets.event_log.partition_events import report_failed, report_materialized
 from ingest_assets.partitions import DagsterPartitions
@@ -42,7 +42,7 @@ class DagsterReporter:
         jobs: IngestJobs,
         job_id: str | None,
         job_page: int,
-        on_progress: Callable[[Milestone], None],
+        onlooker: Onlooker,
         public_url: str,
     ) -> None:
         self._instance = instance
@@ -53,7 +53,7 @@ class DagsterReporter:
         self._job_page = job_page
         self._public_url = public_url
         self._n_groups = 0
-        self.progress = JobProgress(instance, run.run_id, jobs, job_id, on_progress)
+        self.progress = JobProgress(instance, run.run_id, jobs, job_id, onlooker)
         self.outcomes: Counter[Outcome] = Counter()
         self.failures: list[DocumentResult] = []
 

@@ -1,7 +1,6 @@
 """The one step of a run of Dagster: its parts are put together, and the engine does the work."""
 
 import gc
-from collections.abc import Callable
 
 import dagster as dg
 
@@ -10,7 +9,7 @@ from ingest_assets.engine.build_stage import BuildStage
 from ingest_assets.engine.entry_finding import EntryFinder
 from ingest_assets.engine.extraction_stage import ExtractionStage
 from ingest_assets.engine.ingest_run import IngestRun
-from ingest_assets.engine.progress import Milestone, Progress
+from ingest_assets.engine.progress import Onlooker, Progress
 from ingest_assets.engine.run_context import RunContext
 from ingest_assets.engine.selection import Selection
 from ingest_assets.event_log.partition_events import forget_cached_statuses
@@ -29,7 +28,7 @@ async def ingest_documents(
     context: dg.AssetExecutionContext,
     config: IngestConfig,
     components: Components,
-    on_progress: Callable[[Milestone], None],
+    onlooker: Onlooker,
 ) -> DagsterReporter:
     """Do what a run is to do, as one worker; gives what it reported.
 
@@ -37,7 +36,7 @@ async def ingest_documents(
         context: the run.
         config: what it works on, unless its partitions say so.
         components: what the work needs; closed when this returns.
-        on_progress: called for each document that reaches a milestone.
+        onlooker: told how it goes on, in the process that does it.
     """
     settings = components.settings
     _keep_what_is_loaded()
@@ -50,7 +49,7 @@ async def ingest_documents(
             components.jobs,
             job_id,
             config.job_page,
-            on_progress,
+            onlooker,
             settings.api.public_url,
         )
         await refuse_unfinished(components.backend)

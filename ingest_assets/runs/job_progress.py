@@ -3,12 +3,11 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
 from typing import Self
 
 import dagster as dg
 
-from ingest_assets.engine.progress import Milestone
+from ingest_assets.engine.progress import Milestone, Onlooker
 from ingest_assets.runs.run_tags import STAGE_TAG
 from ingest_assets.runs.stage_clock import StageClock
 from resources.document_state.ingest_jobs import BatchEstimate, JobStage
@@ -34,13 +33,13 @@ class JobProgress:
         run_id: str,
         jobs: IngestJobs,
         job_id: str | None,
-        on_progress: Callable[[Milestone], None],
+        onlooker: Onlooker,
     ) -> None:
         self._instance = instance
         self._run_id = run_id
         self._jobs = jobs
         self._job_id = job_id
-        self._on_progress = on_progress
+        self._onlooker = onlooker
         self._stage: JobStage | None = None
         self._told: JobStage | None = None
         self._told_at = -_PAUSE_SECONDS
@@ -60,12 +59,13 @@ class JobProgress:
 
     def reaches(self, milestone: Milestone) -> None:
         """See Progress."""
-        self._on_progress(milestone)
+        self._onlooker.advances(milestone)
 
     def enters(self, stage: JobStage) -> None:
         """See Progress."""
         self._stage = stage
         self.clock.enters(stage)
+        self._onlooker.enters(stage)
         if stage is not self._told and (self._telling is None or self._telling.done()):
             self._telling = asyncio.create_task(self._tell())
 

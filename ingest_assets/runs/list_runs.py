@@ -1,14 +1,12 @@
 """List runs: a page of a job's documents as one Dagster run, executed in this process."""
 
-from collections.abc import Callable
-
 import dagster as dg
 from dagster_shared.error import SerializableErrorInfo
 
 from ingest_assets import asset_keys
 from ingest_assets.dagster_databases import fault_of_its_databases, told_of_its_databases
 from ingest_assets.definitions import build_definitions
-from ingest_assets.engine.progress import Milestone
+from ingest_assets.engine.progress import Onlooker
 from ingest_assets.jobs import INGEST
 from ingest_assets.runs.process_tag import process_tag
 from ingest_assets.runs.run_error import RunError
@@ -24,12 +22,10 @@ _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 class ListRuns:
     """Executes the runs of a job. They show in the Dagster UI like any other."""
 
-    def __init__(
-        self, settings: Settings, instance: dg.DagsterInstance, on_progress: Callable[[Milestone], None]
-    ) -> None:
+    def __init__(self, settings: Settings, instance: dg.DagsterInstance, onlooker: Onlooker) -> None:
         self._instance = instance
         self._public_url = settings.api.public_url
-        self._job = build_definitions(settings, on_progress).resolve_job_def(INGEST)
+        self._job = build_definitions(settings, onlooker).resolve_job_def(INGEST)
 
     def execute(self, job: IngestJob, page: int) -> str:
         """Do one page of a job's documents, or what of them is asked for; gives the run's id.

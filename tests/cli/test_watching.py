@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 from ingest_assets.cli import output
-from ingest_assets.cli.watching import BarWatcher, SentenceWatcher, Tally
+from ingest_assets.cli.watching import BarWatcher, Sentences, SentenceWatcher, Tally
 from ingest_assets.engine.progress import Milestone
+from resources.document_state.ingest_jobs import JobStage
 
 
 @pytest.fixture
@@ -29,14 +31,14 @@ class TestTally:
                 tally.add(milestone)
                 shares.append(tally.share)
         assert shares == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
-        assert str(tally) == "2 read, 2 extracted, 2 of 2 documents done"
+        assert str(tally) == "2 read, 2 extracted, 2 of 2 done"
 
     def test_what_is_not_extracted_counts_as_whole(self):
         """Documents that are only built or removed are told to be done, and nothing before."""
         tally = Tally(4)
         for _ in range(4):
             tally.add(Milestone.DONE)
-        assert (tally.share, str(tally)) == (1, "4 of 4 documents done")
+        assert (tally.share, str(tally)) == (1, "4 of 4 done")
 
     def test_what_is_read_twice_is_no_more_than_all(self):
         """A document whose artifact was lost is read again in the same run."""
@@ -46,19 +48,47 @@ class TestTally:
         assert tally.share == pytest.approx(1 / 3)
 
 
-def test_sentences_come_every_few_seconds(told):
-    """Without a terminal documents that are read are told of before the first is done, though not each of them."""
-    now = 100.0
-    watcher = SentenceWatcher(lambda: now)
-    watcher.begins(1200)
-    for _ in range(1200):
-        now += 0.01
-        watcher.advances(Milestone.READ)
-    assert told().splitlines() == [
-        "Working on 1,200 documents …",
-        "500 read, 0 of 1,200 documents done.",
-        "1,000 read, 0 of 1,200 documents done.",
-    ]
+class TestSentences:
+    @pytest.fixture
+    def clock(self):
+        """A clock that stands."""
+        return SimpleNamespace(now=100.0)
+
+    def test_they_come_every_few_seconds(self, told, clock):
+        """Without a terminal documents that are read are told of before the first is done, though not each of them."""
+        sentences = Sentences(lambda: clock.now)
+        watcher = SentenceWatcher(sentences)
+        watcher.begins(1200)
+        for _ in range(1200):
+            clock.now += 0.01
+            watcher.advances(Milestone.READ)
+            sentences.look()
+        assert told().splitlines() == [
+            "Working on 1,200 documents …",
+            "Parsing: 500 read, 0 of 1,200 done.",
+            "Parsing: 1,000 read, 0 of 1,200 done.",
+        ]
+
+    def test_what_takes_long_is_told_again(self, told, clock):
+        """What waits for something, before any document or at any stage of them, is said to go on twice a minute."""
+        sentences = Sentences(lambda: clock.now)
+        watcher = SentenceWatcher(sentences)
+        watcher.does("Listing source 'docs'")
+        for _ in range(40):
+            clock.now += 1
+            sentences.look()
+        watcher.begins(1)
+        watcher.enters(JobStage.PERSISTING)
+        for _ in range(40):
+            clock.now += 1
+            sentences.look()
+        assert told().splitlines() == [
+            "Listing source 'docs' …",
+            "Still listing source 'docs' …",
+            "Working on 1 document …",
+            "Writing: 0 of 1 done.",
+            "Still writing: 0 of 1 done.",
+        ]
 
 
 def test_the_bar_moves_before_a_document_is_done():
@@ -69,4 +99,18 @@ def test_the_bar_moves_before_a_document_is_done():
     watcher.advances(Milestone.READ)
     bar.stop()
     assert bar.tasks[0].percentage == pytest.approx(100 / 9)
-    assert bar.tasks[0].description == "1 read, 0 of 3 documents done"
+    assert bar.tasks[0].description == "Parsing: 1 read, 0 of 3 done"
+
+
+@pytest.mark.parametrize("stage", JobStage)
+def test_every_stage_is_shown(stage):
+    """On a terminal it is said what is being done: before the first document, and at each stage of them."""
+    bar = Progress(TextColumn("{task.description}"), console=Console(file=StringIO()))
+    watcher = BarWatcher(bar)
+    watcher.does("Listing source 'docs'")
+    assert [(task.description, task.total) for task in bar.tasks] == [("Listing source 'docs'", None)]
+    watcher.begins(3)
+    watcher.enters(stage)
+    bar.stop()
+    [task] = bar.tasks
+    assert task.description.endswith(": 0 of 3 done")

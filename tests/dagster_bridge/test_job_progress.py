@@ -4,6 +4,7 @@ import asyncio
 
 import dagster as dg
 
+from ingest_assets.engine.progress import UNWATCHED
 from ingest_assets.runs import job_progress
 from ingest_assets.runs.job_progress import JobProgress
 from resources.clock import utc_now
@@ -35,7 +36,7 @@ async def test_a_stage_entered_while_another_is_told_is_told_next(monkeypatch):
     )
     with dg.DagsterInstance.ephemeral() as instance:
         run = instance.create_run_for_job(nothing)
-        async with JobProgress(instance, run.run_id, jobs, job.job_id, lambda _: None) as progress:
+        async with JobProgress(instance, run.run_id, jobs, job.job_id, UNWATCHED) as progress:
             progress.enters(JobStage.ESTIMATING)
             await asyncio.sleep(0.03)
             progress.enters(JobStage.WAITING)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from dagster_graphql.test.utils import execute_dagster_graphql
 from ingest_assets import asset_keys
 from ingest_assets.components import Components
 from ingest_assets.definitions import build_definitions
-from ingest_assets.engine.progress import Milestone
+from ingest_assets.engine.progress import UNWATCHED, Onlooker
 from ingest_assets.jobs import INGEST
 from ingest_assets.settings import Settings, load_settings
 from resources.document_state.model import DocStatus
@@ -87,9 +87,9 @@ class Project:
         """Put a file into the source, or other content into it."""
         (self.folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
 
-    def definitions(self, on_progress: Callable[[Milestone], None] = lambda _: None) -> dg.Definitions:
+    def definitions(self, onlooker: Onlooker = UNWATCHED) -> dg.Definitions:
         """What Dagster loads."""
-        return build_definitions(self.settings, on_progress)
+        return build_definitions(self.settings, onlooker)
 
     def tick(self, sensor: str) -> dg.SensorResult | dg.SkipReason:
         """What a sensor says at one tick; its cursor is kept, and asset events are stored as the daemon does."""
@@ -105,9 +105,9 @@ class Project:
         """Let the source's sensor list it; gives what the tick says."""
         return self.tick("discovery__docs").skip_reason.skip_message
 
-    def pull(self, on_progress: Callable[[Milestone], None] = lambda _: None, **config) -> dg.DagsterRun:
+    def pull(self, onlooker: Onlooker = UNWATCHED, **config) -> dg.DagsterRun:
         """A run of due documents, as the backlog sensor requests it, or with another configuration."""
-        job = self.definitions(on_progress).resolve_job_def(INGEST)
+        job = self.definitions(onlooker).resolve_job_def(INGEST)
         run_config = {"ops": {asset_keys.STEP: {"config": config}}}
         done = job.execute_in_process(run_config, instance=self.instance, raise_on_error=False)
         return self.instance.get_run_by_id(done.run_id)

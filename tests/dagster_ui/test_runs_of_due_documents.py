@@ -7,7 +7,7 @@ import pytest
 from dagster._core.errors import DagsterExecutionInterruptedError
 
 from ingest_assets import asset_keys
-from ingest_assets.engine.progress import Milestone
+from ingest_assets.engine.progress import Milestone, Onlooker
 from ingest_assets.jobs import INGEST
 from resources.document_state.model import Status
 from tests.dagster_ui.project import ALL, DEFAULT, EXTRACTED
@@ -81,18 +81,20 @@ def test_a_cancelled_run_gives_its_documents_back_and_the_next_goes_on(project):
     for name, text in MANY.items():
         project.write(name, text)
     project.discover()
-    done = 0
 
-    def cancel_at_the_fourth(milestone: Milestone) -> None:
+    class CancelAtTheFourth(Onlooker):
         """As the UI does: the run is marked, then its process gets a signal."""
-        nonlocal done
-        done += milestone is Milestone.DONE
-        if milestone is Milestone.DONE and done == 4:
-            (run,) = project.instance.get_runs(limit=1)
-            project.instance.report_run_canceling(run)
-            signal.raise_signal(signal.SIGTERM)
 
-    job = project.definitions(cancel_at_the_fourth).resolve_job_def(INGEST)
+        done = 0
+
+        def advances(self, milestone: Milestone) -> None:
+            self.done += milestone is Milestone.DONE
+            if milestone is Milestone.DONE and self.done == 4:
+                (run,) = project.instance.get_runs(limit=1)
+                project.instance.report_run_canceling(run)
+                signal.raise_signal(signal.SIGTERM)
+
+    job = project.definitions(CancelAtTheFourth()).resolve_job_def(INGEST)
     with pytest.raises(DagsterExecutionInterruptedError):
         job.execute_in_process(instance=project.instance)
     (run,) = project.instance.get_runs(limit=1)
