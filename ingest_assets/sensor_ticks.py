@@ -14,6 +14,7 @@ from ingest_assets.settings import ConfigurationError, Settings, load_settings
 from ingest_assets.targets import declared_stores
 from ingest_assets.upkeep.settling import doubtful_stores
 from resources.clock import utc_now
+from resources.document_source.overlap import concerning, overlaps
 from resources.document_state.impossible_waits import end_impossible_waits
 from resources.document_state.process_identity import this_process
 from resources.document_state.workers import Observation, WorkerWatch
@@ -79,13 +80,16 @@ def sweep(settings: Settings) -> Callable[[dg.DagsterInstance, str | None], tupl
 async def _discover(settings: Settings, instance: dg.DagsterInstance, wanted: Callable[[str], bool]) -> Discovered:
     async with Components(settings) as components:
         found = {}
-        for name, source in (await components.sources()).items():
+        sources = await components.sources()
+        for name, source in sources.items():
             if wanted(name):
                 discovery = discovery_of(components, source)
                 found[name] = await discovery.run(
                     DagsterPartitions(instance), utc_now, limit=settings.discovery.changes_per_tick
                 )
-        return total(found)
+        whole = total(found)
+        whole.overlaps = concerning(overlaps(list(sources.values())), found)
+        return whole
 
 
 async def _count_due(settings: Settings, limit: int) -> int:

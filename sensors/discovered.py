@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from resources.document_source.left_out import LeftOut
+from resources.document_source.overlap import Overlap
 
 
 class Discovered(msgspec.Struct):
@@ -20,6 +21,7 @@ class Discovered(msgspec.Struct):
         incomplete: what could not be listed; nothing was taken to have vanished then.
         truncated: more has changed than one discovery may take; the next one goes on.
         left_out: what lies in the source and is no document.
+        overlaps: sources that list the same.
     """
 
     new: list[str] = []
@@ -33,6 +35,7 @@ class Discovered(msgspec.Struct):
     truncated: bool = False
     incomplete: str = ""
     left_out: LeftOut = msgspec.field(default_factory=LeftOut)
+    overlaps: list[Overlap] = []
 
     @property
     def n_listed(self) -> int:

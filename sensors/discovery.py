@@ -34,7 +34,8 @@ def build_discovery_sensor(
         found = discover(context.instance)
         changes = found.new or found.changed or found.vanished
         events = [dg.AssetObservation(asset_key, metadata=_metadata(found))] if asset_key and changes else []
-        return dg.SensorResult(skip_reason=f"{describe(found)} {found.left_out}".rstrip(), asset_events=events)
+        told = " ".join(map(str, [describe(found), *found.overlaps, found.left_out])).rstrip()
+        return dg.SensorResult(skip_reason=told, asset_events=events)
 
     return discovery
 

@@ -43,7 +43,7 @@ class ListedShape(Shape):
     """What a listing found.
 
     `nLeftOut`: what lies in the sources and is no document.
-    `doubts`: why a source could not be listed, or was not believed.
+    `doubts`: why a source could not be listed, or was not believed, or lists what another one does.
     """
 
     n_new: int

@@ -83,8 +83,8 @@ async def reply_to_server(components: Components, asked: bytes) -> int:
 
 
 def _print(planned: Forecast) -> None:
-    for error in planned.source_errors:
-        complain(error)
+    for said in (*planned.source_errors, *planned.overlaps):
+        complain(str(said))
     rows = [(p.filename, p.action, p.why) for p in planned.documents[:_SHOWN]]
     if planned.spending is not None:
         _print_with_costs(planned, planned.spending)

@@ -103,6 +103,7 @@ def _outcome_fields(outcome: RequestOutcome) -> dict[str, Any]:
         "source_errors": list(outcome.source_errors),
         "vanished_refused": outcome.discovered.vanished_refused,
         "left_out": outcome.discovered.left_out,
+        "overlaps": outcome.discovered.overlaps,
     }
 
 

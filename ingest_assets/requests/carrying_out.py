@@ -8,7 +8,7 @@ from ingest_assets.discovering import discovery_of
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.deleting import restore
 from ingest_assets.requests.request import Request
-from ingest_assets.requests.scope import Part, pages_of, parts_of, select
+from ingest_assets.requests.scope import Part, overlaps_of, pages_of, parts_of, select
 from ingest_assets.upkeep.marking import mark_documents
 from resources.clock import utc_now
 from resources.document_source.document_source import SourceError
@@ -67,6 +67,7 @@ class CarryingOut(Request):
                 doubts.append(f"Source '{name}' could not be listed, so it stays as it was. {_WHERE_IT_SAYS_WHY}")
                 continue
             doubts += self._doubts(name, found[name])
+        doubts += map(str, await overlaps_of(self._components, parts))
         whole = total(found)
         listed = Listed(
             len(whole.new), len(whole.changed), len(whole.vanished), whole.n_unchanged, whole.n_missing, whole.n_busy,

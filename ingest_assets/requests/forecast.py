@@ -8,13 +8,14 @@ from ingest_assets.components import Components
 from ingest_assets.discovering import discovery_of
 from ingest_assets.requests.asking import Asked, Kind
 from ingest_assets.requests.costing import SpendEstimate
-from ingest_assets.requests.scope import parts_of, select, select_asked
+from ingest_assets.requests.scope import overlaps_of, parts_of, select, select_asked
 from ingest_assets.upkeep.renewal import documents_in, refusing_stores
 from ingest_assets.upkeep.staleness import Configured, extraction_differences
 from resources.clock import utc_now
 from resources.document_source.document_ids import shown_key
 from resources.document_source.document_source import SourceError
 from resources.document_source.left_out import LeftOut
+from resources.document_source.overlap import Overlap
 from resources.document_state.model import DocStatus, LinkState, Presence, Status
 from resources.document_state.take_up import Action, Mode, action_for
 from sensors.discovered import describe
@@ -45,6 +46,7 @@ class Forecast(msgspec.Struct, frozen=True):
     `begun_anew`: stores that hold another embedder's vectors, so they would be emptied first and built as a whole.
     `left_out`: what lies in the sources and is no document.
     `doubts`: of which stores it is not known what they hold, so that more may be to do there.
+    `overlaps`: sources that list the same.
     `spending`: what the documents that are extracted would cost, if that was asked for and the extractor is paid.
     """
 
@@ -58,6 +60,7 @@ class Forecast(msgspec.Struct, frozen=True):
     spending: SpendEstimate | None = None
     left_out: LeftOut = msgspec.field(default_factory=LeftOut)
     doubts: tuple[str, ...] = ()
+    overlaps: list[Overlap] = []
 
 
 async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> Forecast:
@@ -90,7 +93,8 @@ async def forecast(components: Components, paths: Sequence[str], mode: Mode) -> 
         if key not in planned and needed is not None:
             planned[key] = Planned(key, doc.source_uri, shown_key(doc.source_uri), needed, _why(doc))
     documents = sorted(planned.values(), key=lambda item: item.source_uri)
-    return Forecast(documents, selected.n_unchanged, selected.n_busy, errors, left_out=left_out)
+    twice = await overlaps_of(components, parts) if mode is not Mode.RETRY_FAILED else []
+    return Forecast(documents, selected.n_unchanged, selected.n_busy, errors, left_out=left_out, overlaps=twice)
 
 
 def estimate_of(docs: Iterable[DocStatus], asked: Asked, configured: Configured, anew: Sequence[str] = ()) -> Estimate:

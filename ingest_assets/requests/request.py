@@ -12,7 +12,7 @@ import msgspec
 from ingest_assets.components import Components
 from ingest_assets.engine.progress import Onlooker
 from ingest_assets.requests.asking import Asked, AskedWronglyError, Kind, Where
-from ingest_assets.requests.scope import Part, Selected, pages_of, parts_of, select, select_asked
+from ingest_assets.requests.scope import Part, Selected, overlaps_of, pages_of, parts_of, select, select_asked
 from ingest_assets.runs.dagster_home import is_missing
 from ingest_assets.upkeep.marking import mark
 from ingest_assets.upkeep.renewal import begin_anew, refusing_stores
@@ -158,7 +158,11 @@ class Request:
         discovered = Discovered()
         errors: list[str] = []
         if self._mode is not Mode.RETRY_FAILED:
+            twice = await overlaps_of(self._components, parts)
+            for overlap in twice:
+                self._watcher.says(str(overlap))
             discovered, errors = await self._discover(parts, accept_vanished=accept_vanished, force=force)
+            discovered.overlaps = twice
         self._watcher.does("Looking for what is due")
         selected = await select(
             self._components,

@@ -111,6 +111,14 @@ class LocalSource(DocumentSource):
         relative = path.relative_to(self.root)
         return b"" if relative == Path() else os.fsencode(relative)
 
+    def key_of_source(self, other: DocumentSource) -> bytes | None:
+        """See DocumentSource: folders are compared free of links, since a listing follows no link to a folder."""
+        if not isinstance(other, LocalSource):
+            return None
+        real_root, inner = os.path.realpath(self._root), os.path.realpath(os.fsencode(other.root))
+        key = inner[len(real_root) :].lstrip(b"/")
+        return key if _inside(inner, real_root) and not self._exclusion.why(key) else None
+
     def _check_lies_inside(self, folder: bytes, real_root: bytes) -> None:
         """A prefix names what a listing of everything would give too: below the root, and not by way of a link."""
         relative = os.path.relpath(folder, self._root)

@@ -109,6 +109,10 @@ class MemberSource(DocumentSource):
         """See DocumentSource."""
         return self.inner.key_of_place(place)
 
+    def key_of_source(self, other: DocumentSource) -> bytes | None:
+        """See DocumentSource."""
+        return self.inner.key_of_source(other.inner if isinstance(other, MemberSource) else other)
+
     def _listed(self, item: SourceObject, table: MemberTable, left_out: LeftOut) -> Iterator[SourceObject]:
         uri = item.source_uri
         yield SourceObject(uri, item.content_version, item.size, is_unlisted=table.is_unlisted)

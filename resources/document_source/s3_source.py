@@ -98,6 +98,14 @@ class S3Source(DocumentSource):
             return None
         return place[len(start) :].encode("utf-8", "surrogateescape")
 
+    def key_of_source(self, other: DocumentSource) -> bytes | None:
+        """See DocumentSource."""
+        if not isinstance(other, S3Source) or not other.location.prefix.startswith(self.location.prefix):
+            return None
+        ours, theirs = ((source.location.endpoint_url, source.location.name) for source in (self, other))
+        key = other.location.prefix[len(self.location.prefix) :].rstrip("/").encode()
+        return key if ours == theirs and not self._exclusion.why(key) else None
+
     @property
     def client(self) -> Any:
         """boto3's client, made when it is first used."""
