@@ -32,7 +32,10 @@ class CarryingOut(Request):
         if job.is_terminal:
             return job  # cancelled before it began
         with self._settled_whatever_happens(job):
-            self._do_pages(asyncio.run(self._prepare(job)))
+            job = asyncio.run(self._prepare(job))
+            if job.n_pages:
+                self._watcher.begins(job.n_listed)
+            self._do_pages(job)
         return asyncio.run(self._components.jobs.settle(job.job_id, utc_now()))
 
     async def _prepare(self, job: IngestJob) -> IngestJob:
