@@ -5,6 +5,7 @@ starts the installed program itself.
 """
 
 import atexit
+import contextlib
 import functools
 import gc
 import importlib
@@ -28,6 +29,8 @@ _MOST_BYTES = 1_000_000
 # Not `definitions`, which reads ingest.toml.
 _MODULES = (
     "alembic.command",
+    "anyio._backends._asyncio",
+    "anyio.to_thread",
     "dagster._core.definitions.external_asset",
     "dagster._core.definitions.repository_definition.repository_data_builder",
     "dagster._core.execution.execute_in_process",
@@ -75,6 +78,16 @@ _MODULES = (
     "tokenizers",
     "typer",
     "upath.implementations.local",
+)
+_EXTRA_LLM = (
+    "genai_prices.data",
+    "openai.resources.chat",
+    "pydantic_ai.direct",
+    "pydantic_ai.models.bedrock",
+    "pydantic_ai.models.openai",
+    "pydantic_ai.providers.bedrock",
+    "pydantic_ai.providers.openai",
+    "toktok",
 )
 
 
@@ -170,6 +183,9 @@ def _load() -> None:
     """Load and read what is the same for every command."""
     for module in _MODULES:
         importlib.import_module(module)
+    with contextlib.suppress(ImportError):  # without the extra its tests are skipped
+        for module in _EXTRA_LLM:
+            importlib.import_module(module)
     from resources.embedder import wordllama_embedder
     from tests.dagster_revisions import read_revisions_once
 
