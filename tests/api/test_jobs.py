@@ -70,10 +70,14 @@ def _states(server: Served, document_id: str) -> dict[str, str | None]:
 
 
 def _ended(server: Served, job_id: str) -> dict[str, object]:
+    return _once_it_has(server, job_id, "completedAt")
+
+
+def _once_it_has(server: Served, job_id: str, what: str) -> dict[str, object]:
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         job: dict[str, object] = server.client.get(f"/api/ingestion-jobs/{job_id}").json()
-        if job["completedAt"]:
+        if job[what]:
             return job
         time.sleep(0.1)
     raise AssertionError(job)
@@ -226,9 +230,7 @@ def test_cancelling_releases_what_is_held(tmp_path: Path) -> None:
     with Served(project) as server:
         wanted = {"filter": {}, "mode": "stale"}
         job_id = server.client.post("/api/ingestion-jobs", json=wanted).json()["job"]["jobId"]
-        until = time.monotonic() + PATIENCE
-        while not server.client.get(f"/api/ingestion-jobs/{job_id}").json()["nSucceeded"] and time.monotonic() < until:
-            time.sleep(0.1)
+        _once_it_has(server, job_id, "nSucceeded")
         assert server.client.post(f"/api/ingestion-jobs/{job_id}/retry").status_code == 409
         assert server.client.post(f"/api/ingestion-jobs/{job_id}/cancel").status_code == 202
         job = _ended(server, job_id)
@@ -252,6 +254,7 @@ def test_a_death_is_settled(tmp_path: Path, killed: str) -> None:
         wanted = {"filter": {}, "mode": "stale"}
         job_id = server.client.post("/api/ingestion-jobs", json=wanted).json()["job"]["jobId"]
         if killed == "worker":
+            _once_it_has(server, job_id, "startedAt")  # a process that is just being started has no name yet
             found = subprocess.run(["pgrep", "-f", f"run-job {job_id}"], capture_output=True, text=True, check=True)
             os.kill(int(found.stdout.split()[0]), signal.SIGKILL)
             job = _ended(server, job_id)
