@@ -7,7 +7,7 @@ from .text import Text
 
 # Markup before a first heading that shows no words of its own: anchors of HTML, and of reStructuredText labels,
 # comments, directives and fields without a value.
-_UNSEEN = re.compile(r"<[^<>]*>|^\.\.(?:[ \t][^\n]*)?(?:\n+[ \t]+[^\n]*)*|^:[\w-]+:[ \t]*$", re.MULTILINE)
+_UNSEEN = re.compile(r"<[^<>]*>|^\.\.(?:[ \t][^\n]*)?(?:\n+[ \t][^\n]*)*|^:[\w-]+:[ \t]*$", re.MULTILINE)
 _LONGEST_UNSEEN = 5000
 
 

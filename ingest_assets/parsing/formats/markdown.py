@@ -8,7 +8,7 @@ from ingest_assets.parsing.text import Source, Text
 # A title in YAML may begin on its own line or the next, behind a sign for folding, and go on in indented lines.
 _FRONT_TITLE = re.compile(
     r"---\n(?:(?!---)[^\n]*\n){0,30}?title:[ \t]*(?:[>|][+-]?[ \t]*(?=\n))?"
-    r"((?:[^\n]+|\n[ \t]+[^\n]+)(?:\n[ \t]+[^\n]+)*)\n"
+    r"((?:[^\n]+|\n[ \t][^\n]+)(?:\n[ \t][^\n]+)*)\n"
 )
 _TOKEN = re.compile(r"(?:^|\n) {0,3}(`{3,}|~{3,})|<!--|-->")
 

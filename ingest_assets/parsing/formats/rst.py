@@ -7,8 +7,8 @@ from ingest_assets.parsing.text import Source, Text
 
 # Of the lines `Name: value` or `:name: value` that a document may begin with, as Python's PEPs do.
 _FIELD_TITLE = re.compile(
-    r"\s*(?:(?!:?title:):?[A-Za-z][\w -]*:[^\n]*\n(?:[ \t]+[^\n]*\n)*){0,30}"
-    r":?title:[ \t]*([^\n]+(?:\n[ \t]+[^\n]+)*)",
+    r"\s*(?:(?!:?title:):?[A-Za-z][\w -]*:[^\n]*\n(?:[ \t][^\n]*\n)*){0,30}"
+    r":?title:[ \t]*([^\n]+(?:\n[ \t][^\n]+)*)",
     re.IGNORECASE,
 )
 
