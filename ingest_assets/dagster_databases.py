@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+_KEPT_AS_TEXT = re.compile(r"sqlalchemy\.exc\.\w+: (?:\([\w.]+\) )?(?P<said>.+)")
+
 
 class DagsterDatabaseError(Exception):
     """Dagster could not read or write what it keeps. Known where Dagster is not loaded."""
@@ -29,9 +31,6 @@ def fault_of_its_databases(message: str) -> DagsterDatabaseError | None:
     """The same of a fault that Dagster kept as text, since it came up within a run; None if it is another fault."""
     found = _KEPT_AS_TEXT.match(message)
     return _unusable(found["said"]) if found else None
-
-
-_KEPT_AS_TEXT = re.compile(r"sqlalchemy\.exc\.\w+: (?:\([\w.]+\) )?(?P<said>.+)")
 
 
 def _unusable(said: object) -> DagsterDatabaseError:

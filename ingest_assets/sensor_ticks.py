@@ -14,7 +14,7 @@ from ingest_assets.settings import ConfigurationError, Settings, load_settings
 from ingest_assets.targets import declared_stores
 from ingest_assets.upkeep.settling import doubtful_stores
 from resources.clock import utc_now
-from resources.document_source.overlap import concerning, overlaps
+from resources.document_source.overlap import overlaps
 from resources.document_state.impossible_waits import end_impossible_waits
 from resources.document_state.process_identity import this_process
 from resources.document_state.workers import Observation, WorkerWatch
@@ -88,7 +88,7 @@ async def _discover(settings: Settings, instance: dg.DagsterInstance, wanted: Ca
                     DagsterPartitions(instance), utc_now, limit=settings.discovery.changes_per_tick
                 )
         whole = total(found)
-        whole.overlaps = concerning(overlaps(list(sources.values())), found)
+        whole.overlaps = overlaps(sources.values(), found)
         return whole
 
 

@@ -19,6 +19,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from ingest_assets.parsing import Chunking, ParseLimits
 from ingest_assets.settings_sections import (
+    IN_A_FILE,
     ApiSettings,
     ApiTokenSettings,
     ChunkingSettings,
@@ -135,11 +136,20 @@ class Settings(Section):
     def own_files(self) -> OwnFiles:
         """What this program keeps here. Not all of the data folder: somebody may have documents beside our files."""
         folders = [self.data_path / name for name in ("dagster", "artifacts", "stores", "logs")]
-        state, artifacts = (sqlite_path(self.base, uri) for uri in (self.state_uri, self.artifact_uri))
-        named = (state, artifacts, artifacts and beside_artifacts(artifacts), self.config_file)
-        files = [path for path in named if path is not None]
-        duckdb = [store.config["path"] for store in self.stores if store.kind == "duckdb" and "path" in store.config]
-        return OwnFiles([*folders, *files, *(local_path(self.base, str(written)) for written in duckdb)])
+        files = [self.config_file] if self.config_file else []
+        files += [self.duckdb_file(store.slug, store.config) for store in self.stores if store.kind == IN_A_FILE]
+        if self.state_uri.startswith("sqlite:"):
+            files.append(sqlite_path(self.base, self.state_uri))
+        if self.artifact_uri.startswith("sqlite:"):
+            artifacts = sqlite_path(self.base, self.artifact_uri)
+            files += [artifacts, beside_artifacts(artifacts)]
+        return OwnFiles([*folders, *files])
+
+    def duckdb_file(self, slug: str, config: Mapping[str, Any]) -> Path:
+        """The file of a DuckDB store with these options."""
+        if "path" in config:
+            return local_path(self.base, str(config["path"]))
+        return self.data_path / "stores" / f"{slug}.duckdb"
 
     def open_sources(self) -> dict[str, DocumentSource]:
         """Every declared source, by name."""

@@ -13,6 +13,7 @@ from resources.document_source.exclusion import DEFAULT_EXCLUDE
 from resources.document_source.open_source import open_source
 from resources.document_source.own_files import NO_OWN_FILES, OwnFiles
 
+IN_A_FILE = "duckdb"  # the kind of a store that is a file of ours
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 _defaults_of_limits = ParseLimits()
 
@@ -64,7 +65,7 @@ class StoreSettings(Section):
 
     slug: str
     name: str = ""
-    kind: str = "duckdb"
+    kind: str = IN_A_FILE
     embedder: str = ""
     default: bool = False
     config: dict[str, Any] = Field(default_factory=dict)

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ingest_assets.settings import Settings
+from ingest_assets.settings_sections import IN_A_FILE
 from resources.document_state.store_registry import DeclaredStore, StoreRecord
 from resources.embedder.embedder import Embedder
 from resources.embedder.open_embedder import open_embedder, stamp_of
-from resources.local_path import local_path
 from resources.store.open_store import open_store, shown_config
 from resources.store.store import Store, StoreConfigError
-
-_IN_A_FILE = "duckdb"
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,9 @@ def open_recorded(settings: Settings, record: StoreRecord) -> Store | None:
 
 def renamed_to(settings: Settings, record: StoreRecord) -> str:
     """The configured store whose file is that of one that is configured no more; "" for none."""
-    if record.kind != _IN_A_FILE or record.config is None:
+    if record.kind != IN_A_FILE or record.config is None:
         return ""
-    return _slugs_by_file(settings).get(_file_of(settings, record.slug, record.config).resolve(), "")
+    return _slugs_by_file(settings).get(settings.duckdb_file(record.slug, record.config).resolve(), "")
 
 
 def _slugs_by_file(settings: Settings) -> dict[Path, str]:
@@ -94,8 +92,8 @@ def _slugs_by_file(settings: Settings) -> dict[Path, str]:
     """
     found: dict[Path, str] = {}
     for store in settings.stores:
-        if store.kind == _IN_A_FILE:
-            path = _file_of(settings, store.slug, store.config)
+        if store.kind == IN_A_FILE:
+            path = settings.duckdb_file(store.slug, store.config)
             other = found.setdefault(path.resolve(), store.slug)
             if other != store.slug:
                 raise StoreConfigError(
@@ -104,14 +102,8 @@ def _slugs_by_file(settings: Settings) -> dict[Path, str]:
     return found
 
 
-def _file_of(settings: Settings, slug: str, config: Mapping[str, Any]) -> Path:
-    if "path" in config:
-        return local_path(settings.base, str(config["path"]))
-    return settings.data_path / "stores" / f"{slug}.duckdb"
-
-
 def _open(settings: Settings, kind: str, slug: str, embedder: str, config: Mapping[str, Any]) -> Store:
     options = dict(config)
-    if kind == _IN_A_FILE and isinstance(options.get("path", ""), str):
-        options["path"] = str(_file_of(settings, slug, config))
+    if kind == IN_A_FILE and isinstance(options.get("path", ""), str):
+        options["path"] = str(settings.duckdb_file(slug, config))
     return open_store(kind, slug, stamp_of(embedder), options)

@@ -13,6 +13,13 @@ def local_path(base: Path, written: str) -> Path:
     return (base / (Path(written).expanduser() if at_home else written)).absolute()
 
 
-def sqlite_path(base: Path, uri: str) -> Path | None:
-    """The file a `sqlite:///` URI names, a relative one counted from `base`; None for a URI of another kind."""
-    return base / unquote(urlsplit(uri).path[1:]) if uri.startswith("sqlite:///") else None
+def sqlite_path(base: Path, uri: str) -> Path:
+    """The file a `sqlite:///` URI names; a relative one counts from `base`.
+
+    Raises:
+        ValueError: it has no path, or more than that.
+    """
+    parts = urlsplit(uri)
+    if parts.netloc or parts.query or parts.fragment or len(parts.path) < 2:  # noqa: PLR2004 - "/" and a name
+        raise ValueError(f"sqlite://{parts.path}: write sqlite:///path; it takes no host and no option.")
+    return base / unquote(parts.path[1:])

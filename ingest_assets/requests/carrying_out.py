@@ -104,9 +104,10 @@ class CarryingOut(Request):
     async def _mark(self, job: IngestJob) -> None:
         """Mark the job's documents: no work ends what is stale by its mark alone, the configuration being back."""
         components = self._components
+        configured = await components.configured()
         for page in range(job.n_pages):
             ids = await components.jobs.documents(job.job_id, page)
-            await mark_documents(components.state, ids, await components.configured())
+            await mark_documents(components.state, ids, configured)
 
     async def _bring_back(self, job: IngestJob) -> None:
         """Restore what of the job's documents is deleted still; somebody else may have been faster."""

@@ -11,7 +11,7 @@ from ingest_assets.components import Components
 from ingest_assets.requests.asking import Asked
 from resources.document_source.document_ids import is_below, source_uri
 from resources.document_source.document_source import DocumentSource
-from resources.document_source.overlap import Overlap, concerning, overlaps
+from resources.document_source.overlap import Overlap, overlaps
 from resources.document_state.label import DocumentLabel
 from resources.document_state.model import DocStatus, Presence, Status
 from resources.document_state.take_up import Mode, is_held_back, is_taken_up
@@ -64,7 +64,7 @@ async def parts_of(components: Components, paths: Sequence[str], *, remember: bo
 async def overlaps_of(components: Components, parts: Sequence[Part]) -> list[Overlap]:
     """The sources of some parts that list what another source does."""
     sources = {**await components.sources(), **{part.source.name: part.source for part in parts}}
-    return concerning(overlaps(list(sources.values())), {part.source.name for part in parts})
+    return overlaps(sources.values(), {part.source.name for part in parts})
 
 
 async def select(

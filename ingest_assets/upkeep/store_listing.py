@@ -9,7 +9,7 @@ import msgspec
 
 from ingest_assets.components import Components
 from ingest_assets.targets import declared_stores
-from resources.clock import utc_now
+from ingest_assets.upkeep.settling import doubtful_stores
 from resources.document_state.link_counts import count_links
 
 
@@ -51,6 +51,7 @@ async def list_stores(components: Components, pushed: Mapping[str, datetime]) ->
     """
     records = await components.store_registry.all()
     counts = await count_links(components.state)
+    doubtful = await doubtful_stores(components)
     listed = []
     for store in declared_stores(components.settings):
         record = records.pop(store.slug, None)
@@ -67,7 +68,7 @@ async def list_stores(components: Components, pushed: Mapping[str, datetime]) ->
                 pushed.get(store.slug),
                 is_default=store.is_default,
                 configured=True,
-                doubtful=record is not None and record.following(store, utc_now()).look_at is not None,
+                doubtful=store.slug in doubtful,
                 links=Counter(counts.get(store.slug, {})),
             )
         )

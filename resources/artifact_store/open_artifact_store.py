@@ -10,10 +10,10 @@ Characters a URI gives a meaning (`?`, `#`, `%`) are percent-encoded in a path.
 
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from resources.artifact_store.artifact_store import ArtifactStore
 from resources.aws.location import AwsLocation, parse_location
+from resources.local_path import sqlite_path
 
 
 class ArtifactStoreUriError(ValueError):
@@ -60,10 +60,10 @@ def parse_artifact_store_uri(uri: str, base: Path) -> Path | AwsLocation:
 
 
 def _parse_sqlite(uri: str, base: Path) -> Path:
-    parts = urlsplit(uri)
-    if parts.netloc or parts.query or parts.fragment or len(parts.path) < 2:  # noqa: PLR2004 - "/" and a name
-        raise ArtifactStoreUriError(f"'{uri}': write sqlite:///path; it takes no host and no option.")
-    return base / unquote(parts.path[1:])
+    try:
+        return sqlite_path(base, uri)
+    except ValueError as error:
+        raise ArtifactStoreUriError(str(error)) from None
 
 
 def _parse_s3(uri: str, base: Path) -> AwsLocation:

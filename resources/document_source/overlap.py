@@ -1,6 +1,7 @@
 """Sources that lie in each other: what lies in both is ingested, and found, twice."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
+from itertools import combinations
 
 import msgspec
 
@@ -29,19 +30,18 @@ class Overlap(msgspec.Struct, frozen=True):
         )
 
 
-def concerning(found: Iterable[Overlap], names: Collection[str]) -> list[Overlap]:
-    """Those of some sources."""
-    return [overlap for overlap in found if overlap.outer in names or overlap.inner in names]
+def overlaps(sources: Iterable[DocumentSource], names: Collection[str]) -> list[Overlap]:
+    """Every pair of sources that list the same, once each, one of them among `names`.
 
-
-def overlaps(sources: Sequence[DocumentSource]) -> list[Overlap]:
-    """Every pair of sources that list the same, once each. Asks no server, and lists nothing."""
+    Asks no server, and lists nothing.
+    """
     found = []
-    for number, one in enumerate(sources):
-        for other in sources[number + 1 :]:
-            for outer, inner in ((one, other), (other, one)):
-                key = outer.key_of_source(inner) if outer.org_id == inner.org_id else None
-                if key is not None:
-                    found.append(Overlap(outer.name, inner.name, shown_key(source_uri(outer.name, key))))
-                    break
+    for one, other in combinations(sources, 2):
+        if one.org_id != other.org_id or not (one.name in names or other.name in names):
+            continue
+        for outer, inner in ((one, other), (other, one)):
+            key = outer.key_of_source(inner)
+            if key is not None:
+                found.append(Overlap(outer.name, inner.name, shown_key(source_uri(outer.name, key))))
+                break
     return found

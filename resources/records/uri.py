@@ -12,8 +12,8 @@ Characters a URI gives a meaning (`?`, `#`, `%`) are percent-encoded in a path.
 
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
+from resources.local_path import sqlite_path
 from resources.records.backend import RecordBackend
 
 
@@ -48,10 +48,10 @@ def _open_memory(uri: str, base: Path) -> RecordBackend:
 def _open_sqlite(uri: str, base: Path) -> RecordBackend:
     from resources.records.sqlite_backend import SqliteBackend
 
-    parts = urlsplit(uri)
-    if parts.netloc or parts.query or parts.fragment or len(parts.path) < 2:  # noqa: PLR2004 - "/" and a name
-        raise UnknownSchemeError(f"sqlite://{parts.path}: write sqlite:///path; it takes no host and no option.")
-    return SqliteBackend(base / unquote(parts.path[1:]))
+    try:
+        return SqliteBackend(sqlite_path(base, uri))
+    except ValueError as error:
+        raise UnknownSchemeError(str(error)) from error
 
 
 def _open_s3(uri: str, base: Path) -> RecordBackend:
