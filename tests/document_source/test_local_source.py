@@ -244,7 +244,7 @@ class TestWhatIsLeftOut:
         started = time.monotonic()
         for key in (b"pipe.md", b"folder.md", b"file/below.md"):
             assert reason_of(source, key) is Reason.VANISHED
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 30
 
 
 class TestFailingListings:

@@ -18,6 +18,7 @@ from resources.document_state.document_state_store import RecordDocumentStateSto
 from resources.document_state.process_identity import ProcessIdentity, is_certainly_dead, this_process
 from resources.document_state.workers import (
     KIND,
+    LEASE,
     Heartbeat,
     LeaseLostError,
     Observation,
@@ -29,10 +30,13 @@ from resources.records.backend import BackendUnavailableError
 from resources.records.memory_backend import MemoryBackend
 from resources.records.record import Write
 from resources.records.sqlite_backend import SqliteBackend
+from tests.document_state import worker_process
 from tests.document_state.documents import NOW, new
-from tests.document_state.worker_process import LEASE, claim_then_publish, register
+from tests.document_state.monotonic_clock import MonotonicClock
+from tests.document_state.worker_process import claim_then_publish, register
 
 SPAWN = multiprocessing.get_context("spawn")
+MOMENT = timedelta(milliseconds=1)
 ELSEWHERE = ProcessIdentity("another boot", "pid:[1]", 1, "1")
 
 
@@ -41,6 +45,11 @@ async def backend(request, tmp_path):
     opened = MemoryBackend() if request.param == "memory" else SqliteBackend(tmp_path / "state.db")
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return MonotonicClock(monkeypatch)
 
 
 @pytest.fixture
@@ -54,6 +63,13 @@ async def record_of(backend, worker_id) -> WorkerRecord | None:
     """A worker's record, read around the worker."""
     found = await backend.read(KIND, worker_id)
     return found and msgspec.json.decode(found.value, type=WorkerRecord)
+
+
+async def beaten(backend, worker, n_beats) -> None:
+    """Wait until a worker's heart has beaten so often."""
+    async with asyncio.timeout(30):
+        while (await record_of(backend, worker.worker_id)).beat < n_beats:  # noqa: ASYNC110 - it beats in its own loop
+            await asyncio.sleep(0.005)
 
 
 async def put_worker(backend, record: WorkerRecord) -> None:
@@ -146,15 +162,15 @@ class TestWorker:
         with pytest.raises(LeaseLostError):
             await worker.ensure_alive()
 
-    async def test_ensure_alive_asks_only_after_half_a_lease(self, backend):
+    async def test_ensure_alive_asks_only_after_half_a_lease(self, backend, clock):
         """A worker that renewed just now does not write again; one that slept does."""
-        fresh = await Worker.register(backend, "run", NOW)
-        await fresh.ensure_alive()
-        assert (await record_of(backend, fresh.worker_id)).beat == 0
-        slept = await Worker.register(backend, "run", NOW, timedelta(seconds=0.02))
-        await asyncio.sleep(0.015)
-        await slept.ensure_alive()
-        assert (await record_of(backend, slept.worker_id)).beat == 1
+        worker = await Worker.register(backend, "run", NOW)
+        clock.pass_by(LEASE / 2)
+        await worker.ensure_alive()
+        assert (await record_of(backend, worker.worker_id)).beat == 0
+        clock.pass_by(MOMENT)
+        await worker.ensure_alive()
+        assert (await record_of(backend, worker.worker_id)).beat == 1
 
     async def test_lost_reply_is_no_death(self, backend):
         """A beat that was committed and whose reply was lost does not make the worker take itself for dead."""
@@ -174,16 +190,17 @@ class TestWorker:
 
 
 class TestHeartbeat:
-    async def test_beats_keep_alive(self, backend):
+    async def test_beats_keep_alive(self, backend, clock):
         """A worker with a heartbeat outlives its lease many times over."""
-        lease = timedelta(seconds=0.2)
-        worker = await Worker.register(backend, "run", NOW, lease)
-        watch = WorkerWatch(backend, lease)
-        with Heartbeat(worker, lease / 10):
-            for _ in range(10):
+        worker = await Worker.register(backend, "run", NOW)
+        watch = WorkerWatch(backend)
+        with Heartbeat(worker, timedelta(seconds=0.01)):
+            for n_beats in range(1, 6):
+                clock.pass_by(LEASE - MOMENT)
+                await beaten(backend, worker, n_beats)
                 assert await watch.bury() == []
-                await asyncio.sleep(0.06)
-        assert (await record_of(backend, worker.worker_id)).beat > 5
+        clock.pass_by(LEASE)
+        assert [dead.worker_id for dead in await watch.bury()] == [worker.worker_id]
 
     async def test_stops_with_the_block(self, backend):
         """After the block nothing beats."""
@@ -215,11 +232,7 @@ class TestHeartbeat:
 
         sqlite._write = fails_at_first
         with Heartbeat(worker, timedelta(seconds=0.01)):
-            for _ in range(1000):
-                if (await record_of(sqlite, worker.worker_id)).beat > 0:
-                    break
-                await asyncio.sleep(0.01)
-        assert (await record_of(sqlite, worker.worker_id)).beat > 0
+            await beaten(sqlite, worker, 1)
 
 
 class TestWatch:
@@ -231,53 +244,52 @@ class TestWatch:
         assert [living.worker_id for living in await watch.living()] == [worker.worker_id]
         assert not any(worker.dead for worker in await watch.all())
 
-    async def test_other_machine_after_one_lease_of_the_watcher(self, backend):
+    async def test_other_machine_after_one_lease_of_the_watcher(self, backend, clock):
         """A worker that cannot be looked at is dead once its beat stood still for one lease of the watcher's clock."""
-        lease = timedelta(seconds=0.2)
         await put_worker(backend, WorkerRecord("w", "run", ELSEWHERE, NOW, claimed=("a",)))
-        watch = WorkerWatch(backend, lease)
-        first = time.monotonic()
-        while not (dead := await watch.bury()):
-            assert time.monotonic() - first < 2
-            await asyncio.sleep(0.01)
-        assert time.monotonic() - first >= 0.2
+        watch = WorkerWatch(backend)
+        assert await watch.bury() == []
+        clock.pass_by(LEASE - MOMENT)
+        assert await watch.bury() == []
+        clock.pass_by(MOMENT)
+        dead = await watch.bury()
         assert [(record.worker_id, record.dead, record.claimed) for record in dead] == [("w", True, ("a",))]
         assert (await record_of(backend, "w")).dead
 
-    async def test_a_moved_beat_begins_a_new_lease(self, backend):
+    async def test_a_moved_beat_begins_a_new_lease(self, backend, clock):
         """Whoever beats once within each lease is never dead."""
-        watch = WorkerWatch(backend, timedelta(seconds=0.15))
+        watch = WorkerWatch(backend)
         for beat in range(5):
             await put_worker(backend, WorkerRecord("w", "run", ELSEWHERE, NOW, beat=beat))
             assert await watch.bury() == []
-            await asyncio.sleep(0.1)
+            clock.pass_by(LEASE - MOMENT)
 
     @pytest.mark.parametrize("year", [1971, 2999])
-    async def test_wall_clocks_change_nothing(self, backend, year):
+    async def test_wall_clocks_change_nothing(self, backend, clock, year):
         """Whatever a worker's clock says, only the watcher's own monotonic clock counts."""
         await put_worker(backend, WorkerRecord("w", "run", ELSEWHERE, datetime(year, 1, 1, tzinfo=UTC)))
-        watch = WorkerWatch(backend, timedelta(seconds=0.05))
+        watch = WorkerWatch(backend)
         assert await watch.bury() == []
-        await asyncio.sleep(0.06)
+        clock.pass_by(LEASE)
         assert len(await watch.bury()) == 1
 
-    async def test_observations_can_be_handed_on(self, backend):
+    async def test_observations_can_be_handed_on(self, backend, clock):
         """A watch that was given another's observations goes on where that one stopped."""
         await put_worker(backend, WorkerRecord("w", "run", ELSEWHERE, NOW))
-        first = WorkerWatch(backend, timedelta(seconds=0.05))
+        first = WorkerWatch(backend)
         await first.bury()
-        await asyncio.sleep(0.06)
-        assert await WorkerWatch(backend, timedelta(seconds=0.05)).bury() == []
-        second = WorkerWatch(backend, timedelta(seconds=0.05), first.observations)
+        clock.pass_by(LEASE)
+        assert await WorkerWatch(backend).bury() == []
+        second = WorkerWatch(backend, observations=first.observations)
         assert len(await second.bury()) == 1
 
-    async def test_observations_of_another_boot_do_not_kill(self, backend):
+    async def test_observations_of_another_boot_do_not_kill(self, backend, clock):
         """An observation that lies in the future of this clock was made on another: it is made anew."""
         await put_worker(backend, WorkerRecord("w", "run", ELSEWHERE, NOW))
-        from_elsewhere = {"w": Observation(0, time.monotonic() + 10**6)}
-        watch = WorkerWatch(backend, timedelta(seconds=5), from_elsewhere)
+        from_elsewhere = {"w": Observation(0, clock.monotonic() + 10**6)}
+        watch = WorkerWatch(backend, observations=from_elsewhere)
         assert await watch.bury() == []
-        assert watch.observations["w"].seen <= time.monotonic()
+        assert watch.observations["w"].seen == clock.monotonic()
 
     async def test_forgets_who_is_gone(self, backend):
         """A watch remembers living workers only."""
@@ -359,7 +371,7 @@ class TestProcesses:
         process, line = spawn(claim_then_publish, sqlite.path)
         worker_id = line.recv()
         os.kill(process.pid, signal.SIGSTOP)
-        watch = WorkerWatch(sqlite, LEASE)
+        watch = WorkerWatch(sqlite, worker_process.LEASE)
         dead = []
         for _ in range(200):
             dead = dead or await watch.bury()

@@ -16,7 +16,7 @@ from tests.records.contract import KIND, NOW, put
 from tests.records.dynamodb_tables import location, new_table
 from tests.servers.exchange import Answer
 from tests.servers.fault_proxy import FaultProxy
-from tests.servers.faults import answer, cut_after, cut_before, delay, dynamodb_error
+from tests.servers.faults import HeldRequests, answer, cut_after, cut_before, dynamodb_error
 
 WRITES = ("PutItem", "DeleteItem")
 PATIENCE = 30
@@ -45,30 +45,6 @@ def impatient(monkeypatch):
 def fail(proxy, fault, *operations, times=10**9):
     """A fault for the next requests of these operations."""
     proxy.inject(fault, when=lambda request: request.operation in operations, times=times)
-
-
-class HeldRequests:
-    """A fault, and a context manager: requests wait before the server until its end."""
-
-    def __init__(self):
-        self._ended = threading.Event()
-        self._arrived = threading.Event()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._ended.set()
-
-    def __call__(self, _request, forward):
-        """See `faults.Fault`."""
-        self._arrived.set()
-        self._ended.wait(PATIENCE)
-        return forward()
-
-    async def arrival(self):
-        """Wait for the first one, while the event loop goes on."""
-        assert await asyncio.to_thread(self._arrived.wait, PATIENCE)
 
 
 class TestLostReplies:
@@ -249,15 +225,17 @@ class TestRefusals:
 class TestWaiting:
     async def test_an_endpoint_that_is_too_slow(self, backend, proxy, monkeypatch):
         """A server that answers too late is unavailable; a write that came late in the end counts once."""
-        monkeypatch.setattr(client, "_READ_SECONDS", {"dynamodb": 0.3})
+        monkeypatch.setattr(client, "_READ_SECONDS", {"dynamodb": 0.5})
         hasty = DynamoDbBackend(backend._calls._location)
-        fail(proxy, delay(1), "PutItem", times=1)
-        [result] = await hasty.compare_and_set(KIND, [Write("a", b"1", None)])
+        with HeldRequests() as held:
+            fail(proxy, held, "PutItem", times=1)
+            [result] = await hasty.compare_and_set(KIND, [Write("a", b"1", None)])
         assert result.written
         assert (await backend.read(KIND, "a")).stamp == result.stamp
-        fail(proxy, delay(1), "BatchGetItem")
-        with pytest.raises(BackendUnavailableError, match="No answer"):
-            await hasty.read(KIND, "a")
+        with HeldRequests() as held:
+            fail(proxy, held, "BatchGetItem")
+            with pytest.raises(BackendUnavailableError, match="No answer"):
+                await hasty.read(KIND, "a")
         await hasty.close()
 
     async def test_the_loop_goes_on(self, backend, proxy):

@@ -17,7 +17,7 @@ from resources.records.s3.shard import Base, Shard, shard_of
 from resources.records.s3.shard_cache import Place, ShardCache, Stored
 from tests.records.contract import KIND, NOW, listed, put
 from tests.records.s3_store import location_of
-from tests.servers.faults import delay, s3_error
+from tests.servers.faults import HeldRequests, delay, s3_error
 
 SAME_SHARD = [key for key in (f"k{i:05}" for i in range(20_000)) if shard_of(key, 64) == 3]
 
@@ -82,12 +82,13 @@ class TestGroupCommit:
     async def test_who_left_writes_nothing(self, proxied, proxy):
         """A write whose caller gave up while it waited is not made, and those beside it are."""
         await put(proxied, "a")
-        proxy.inject(delay(0.3), lambda request: request.method == "PUT")
-        first = asyncio.create_task(put(proxied, SAME_SHARD[0]))
-        await asyncio.sleep(0.1)
-        second, third = (asyncio.create_task(put(proxied, key)) for key in SAME_SHARD[1:3])
-        await asyncio.sleep(0.05)
-        second.cancel()
+        with HeldRequests() as held:
+            proxy.inject(held, lambda request: request.method == "PUT")
+            first = asyncio.create_task(put(proxied, SAME_SHARD[0]))
+            await held.arrival()
+            second, third = (asyncio.create_task(put(proxied, key)) for key in SAME_SHARD[1:3])
+            await asyncio.sleep(0.05)
+            second.cancel()
         await asyncio.gather(first, third)
         assert [record.key for record in await listed(proxied)] == ["a", SAME_SHARD[0], SAME_SHARD[2]]
 

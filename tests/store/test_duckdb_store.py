@@ -215,7 +215,7 @@ class TestErrors:
             for action in (lambda: search(impatient, "one"), lambda: impatient.write([build("b", ["two"])])):
                 with pytest.raises(StoreUnavailableError, match=r"'test'.*0\.2 s"):
                     action()
-            assert time.monotonic() - start < 2
+            assert time.monotonic() - start < 20
         assert texts_of(impatient, "a") == ["one"]
 
     def test_database_opened_by_somebody_else(self, store, path):

@@ -1,13 +1,12 @@
 """What a server answers that is no success: which of it is tried again, and what is told."""
 
 import os
-import time
 
 import msgspec
 import pytest
 
 from resources.store.store import Removal, StoreConfigError, StoreCorruptError, StoreTooNewError, StoreUnavailableError
-from tests.servers.faults import answer
+from tests.servers.faults import HeldRequests, answer
 from tests.store.contract import build, search, texts_of
 from tests.store.opensearch_server import bulk_of, path_has, refused_items
 
@@ -129,10 +128,11 @@ class TestErrors:
     def test_answer_takes_too_long(self, store, server):
         """Waiting has an end, and the next call works again."""
         store.write([build("a", ["one"])])
-        impatient = server.store(timeout=0.2)
-        server.proxy.inject(lambda _request, _forward: time.sleep(0.5), path_has("_mapping"))
-        with pytest.raises(StoreUnavailableError):
-            search(impatient, "one")
+        impatient = server.store(timeout=2)
+        with HeldRequests() as held:
+            server.proxy.inject(held, path_has("_mapping"))
+            with pytest.raises(StoreUnavailableError):
+                search(impatient, "one")
         assert texts_of(impatient, "a") == ["one"]
 
     def test_search_the_server_does_not_know(self, store, server):

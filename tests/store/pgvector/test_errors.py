@@ -51,15 +51,15 @@ class TestErrors:
             start = time.monotonic()
             with pytest.raises(StoreUnavailableError, match="lock timeout"):
                 impatient.write([build("a", ["two"], token=2)])
-            assert time.monotonic() - start < 5
+            assert time.monotonic() - start < 20
             assert texts_of(impatient, "a") == ["one"]
         assert not impatient.write([build("a", ["two"], token=2)])[0].fenced
 
     def test_statement_that_takes_too_long(self, server, schema):
         """A statement has an end, and the next call works again."""
-        store = server.store(schema, statement_timeout=0.2)
+        store = server.store(schema, statement_timeout=1)
         with pytest.raises(StoreUnavailableError, match="statement timeout"), store._database.preparing() as session:
-            session.rows("SELECT pg_sleep(5)")
+            session.rows("SELECT pg_sleep(9)")
         with store._database.preparing() as session:
             assert session.rows("SELECT 1") == [(1,)]
 
