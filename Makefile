@@ -14,7 +14,7 @@ SETUP_DEV := $(VENV)/.setup-dev
 # Some images switch bytecode off; then each process the tests start, some thousands, compiles all our modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help ingest dev test test-servers test-browser planted-bugs check bench bench-parse bench-state bench-api bench-llm bench-peers lock clean
+.PHONY: help ingest dev test test-servers test-browser planted-bugs check bench bench-search bench-parse bench-state bench-api bench-llm bench-peers lock clean
 
 help:  ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,6 +53,9 @@ bench: $(SETUP_DEV)  ## Measure the command line, stores and Dagster's events. P
 	$(BIN)/python -m benchmarks.bench_cli
 	$(BIN)/python -m benchmarks.bench_events
 	$(BIN)/python -m benchmarks.bench_store
+
+bench-search: $(SETUP_DEV)  ## Ask half sentences of what the default store holds, by vectors alone and with words.
+	$(BIN)/python -m benchmarks.bench_search
 
 bench-parse: $(SETUP_DEV)  ## Parse PDFs (DOCS=folder) beside the bare library, and small texts. Prints ratios.
 	$(BIN)/python -m benchmarks.bench_parse "$(or $(DOCS),samples)"

@@ -48,7 +48,7 @@ class Question(Shape):
 
 
 class HitShape(Shape):
-    """A chunk that was found. `score` is the cosine similarity, 1 is identical."""
+    """A chunk that was found. `score` is the mean of cosine similarity and of the share of the query's words it has."""
 
     score: float
     document_id: str

@@ -276,7 +276,7 @@ def search(
     source: Annotated[str, typer.Option("--source", help="Only in this source.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Find the chunks nearest to a query."""
+    """Find the chunks nearest to a query, in meaning and words."""
     finish(with_open_components(lambda parts: inspect.search(parts, query, store, k, document, source, as_json)))
 
 
