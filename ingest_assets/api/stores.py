@@ -48,9 +48,12 @@ class Question(Shape):
 
 
 class HitShape(Shape):
-    """A chunk that was found. `score` is the mean of cosine similarity and of the share of the query's words it has."""
+    """A chunk that was found."""
 
-    score: float
+    score: float = Field(
+        description="below 1, higher is nearer: the mean of the cosine similarity and of how much of the query's words "
+        "the chunk has; scores of two queries are not comparable"
+    )
     document_id: str
     source: str
     name: str
@@ -61,7 +64,7 @@ class HitShape(Shape):
 
 
 class Answer(Shape):
-    """The nearest chunks, best first."""
+    """The chunks nearest in meaning and words, best first."""
 
     store: str
     hits: list[HitShape]
@@ -97,7 +100,7 @@ async def stores(services: Given, caller: Asking) -> Stores:
 
 @router.post("/search")
 async def search(question: Question, services: Given, caller: Asking) -> Answer:
-    """Find the chunks nearest to a query among the caller's documents."""
+    """Find the chunks nearest to a query, in meaning and words, among the caller's documents."""
     components = services.components
     slug = question.store or components.settings.default_store
     target = await components.target(slug)

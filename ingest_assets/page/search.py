@@ -1,4 +1,4 @@
-"""A search box, and the chunks that are nearest to what was asked."""
+"""A search box, and the chunks that are nearest to what was asked, in meaning and words."""
 
 from typing import Annotated
 

@@ -6,20 +6,14 @@ the words of the query (docs/decisions/0022-words-beside-vectors.md).
 """
 
 import math
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
+from ingest_assets.requests.words import words_of
 from resources.store.store import Hit
 
-# Scripts without spaces between words (Thai, Lao, Burmese, Khmer, Japanese, Chinese): two characters stand for a word.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_FIRST_UNSPACED = "\u0e00"
-_WORDS = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+")
-_RUN = re.compile(rf"[{_UNSPACED}]{{2,}}")
 # A word that is there once counts two thirds, and the more often it is there the nearer to wholly.
 _SATURATION = 0.5
 
@@ -32,7 +26,7 @@ def ranked(query: str, hits: Sequence[Hit]) -> list[Hit]:
         hits: the chunks nearest in meaning, each with its cosine similarity as score.
 
     Returns:
-        Each hit with the mean of its cosine and of how much of the query's words it has: below 1, whatever it says.
+        Each hit with the mean of its cosine and of its share of the query's words: below 1, and seldom below 0.
     """
     found = _shares_found(query, [f"{hit.title}\n{hit.text}" for hit in hits])
     scored = [
@@ -41,24 +35,16 @@ def ranked(query: str, hits: Sequence[Hit]) -> list[Hit]:
     return sorted(scored, key=lambda hit: -hit.score)
 
 
-def words_of(text: str) -> Iterator[str]:
-    """The words of a text, in a form in which they are compared: parts of `snake_case` are words of their own."""
-    for word in _WORDS.findall(unicodedata.normalize("NFKC", text).casefold()):
-        if word >= _FIRST_UNSPACED and _RUN.fullmatch(word):
-            yield from (word[i : i + 2] for i in range(len(word) - 1))
-        else:
-            yield word
-
-
 def _shares_found(query: str, texts: Sequence[str]) -> list[float]:
     """How much of the query's words each text has, from 0 to 1. The fewer of the texts have a word, the more it counts.
 
-    This is BM25 (Robertson and Zaragoza, 2009) over these texts, without regard to their lengths, which the chunking
-    has made alike. A word that no text has says nothing about any, and is left out.
+    This is BM25 (Robertson and Zaragoza, 2009) over these texts, without regard to their lengths, which made no
+    difference. A word that no text has says nothing about any, and is left out.
     """
     wanted = set(words_of(query))
-    counts = [Counter(word for word in words_of(text) if word in wanted) for text in texts]
+    counts = [Counter(word for word in words_of(text, characters=True) if word in wanted) for text in texts]
     n_texts_with = Counter(word for count in counts for word in count)
     weights = {word: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for word, n in n_texts_with.items()}
-    total = sum(weights.values()) or 1
-    return [sum(weights[word] * n / (n + _SATURATION) for word, n in count.items()) / total for count in counts]
+    total = math.fsum(weights.values()) or 1
+    # Added exactly: in whichever order a text has the words, chunks that have the same are equal.
+    return [math.fsum(weights[word] * n / (n + _SATURATION) for word, n in count.items()) / total for count in counts]

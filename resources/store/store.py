@@ -112,7 +112,7 @@ class Removal(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """One search result. `score` is the cosine similarity, 1 is identical."""
+    """One search result. `score` is the cosine similarity, 1 is identical; whoever ranks results puts another there."""
 
     score: float
     document_id: str
