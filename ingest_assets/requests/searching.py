@@ -31,6 +31,7 @@ def nearest(
     Raises:
         StoreError: the store cannot be asked.
     """
+    query = query.encode(errors="replace").decode()  # what a terminal sends may be no text, which tokenizers refuse
     vector = target.embedder.embed([query])[0]
     near = target.store.search(vector, max(k, _LOOKED_AT), org_id=org_id, document_id=document_id, source=source)
     return ranked(query, near)[:k]

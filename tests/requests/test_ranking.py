@@ -150,6 +150,10 @@ class TestNearest:
         scores = [hit.score for hit in nearest(pumps, "error E12", 100, org_id="default")]
         assert scores == sorted(scores, reverse=True)
 
+    def test_what_is_no_text(self, pumps):
+        """A query with a byte that is no UTF-8 is asked without it."""
+        assert nearest(pumps, "error E12 \udcff", 1, org_id="default")[0].text == PUMPS[12]
+
     def test_filters_hold(self, pumps):
         """A document, a source or a tenant that is asked for is all that is looked at."""
         assert nearest(pumps, "error E12", 5, org_id="other") == []
