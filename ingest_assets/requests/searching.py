@@ -1,6 +1,5 @@
 """A search: a query in words, and the chunks of one store nearest to it."""
 
-from ingest_assets.requests.ranking import ranked
 from ingest_assets.targets import Target
 from resources.store.store import Hit
 
@@ -18,7 +17,7 @@ def nearest(
     document_id: str | None = None,
     source: str | None = None,
 ) -> list[Hit]:
-    """The k chunks of a store nearest to a query in meaning and words, best first, scored by `ranked`. Blocks.
+    """The k chunks of a store nearest to a query in meaning and words, best first, scored by `ranking`. Blocks.
 
     Args:
         target: the store, and what it embeds with.
@@ -31,6 +30,8 @@ def nearest(
     Raises:
         StoreError: the store cannot be asked.
     """
+    from ingest_assets.requests.ranking import ranked  # what takes words apart takes 10 ms to load
+
     query = query.encode(errors="replace").decode()  # what a terminal sends may be no text, which tokenizers refuse
     vector = target.embedder.embed([query])[0]
     near = target.store.search(vector, max(k, _LOOKED_AT), org_id=org_id, document_id=document_id, source=source)

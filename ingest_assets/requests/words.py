@@ -28,7 +28,7 @@ _TOO_MANY_MARKS = re.compile(rf"([{_MARKS}]{{4}})[{_MARKS}]+")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060]+")
 # Scripts without spaces between words (Thai, Lao, Burmese, Khmer, Japanese, Chinese): two characters stand for a word.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_FIRST_UNSPACED = "\u0e00"
+_FIRST_UNSPACED = "\u0e00"  # so that most words are told from a run without looking at each of their characters
 _RUN = re.compile(rf"[{_UNSPACED}]{{2,}}")
 _LETTERS = rf"[^\W_{_UNSPACED}]+"
 _WORDS = re.compile(rf"[{_UNSPACED}]+|{_LETTERS}(?:[{_MARKS}]+(?:{_LETTERS})?)*")

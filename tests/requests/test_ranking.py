@@ -125,14 +125,15 @@ class TestWords:
 
     @pytest.mark.parametrize(
         "text",
-        ["a" + "\u0301" * 50_000 + "\u0320" * 50_000, "\ufdfa" * 100_000, "a\u0301" * 50_000, "水" * 100_000],
+        [("a" + "\u0301" * 4_000 + "\u0320" * 4_000) * 12, "\ufdfa" * 100_000, "a\u0301" * 50_000, "水" * 100_000],
         ids=["marks", "ligatures", "accents", "no spaces"],
     )
     def test_hostile_texts_take_no_time(self, text):
         """A text of which each letter costs far more than usual does not hold up a search, nor the server with it."""
         begun = time.process_time()
-        list(words_of(text, characters=True))
-        assert time.process_time() - begun < 1  # 0.03 at the most; the first took 20 without limits
+        for _ in range(10):
+            list(words_of(text, characters=True))
+        assert time.process_time() - begun < 1.2  # 0.4 at the most; 2 and 4 where one of the limits is missing
 
 
 class TestNearest:
