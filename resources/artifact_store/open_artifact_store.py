@@ -3,7 +3,7 @@
 | URI | store | for |
 |---|---|---|
 | `sqlite:///relative/or//absolute/path` | one SQLite file | one machine, many processes; the default |
-| `s3://bucket/prefix?endpoint_url=…&region=…` | an object for each artifact | workers on many machines |
+| `s3://bucket/prefix?endpoint_url=…&region=…&read_timeout=…` | an object for each artifact | workers on many machines |
 
 Characters a URI gives a meaning (`?`, `#`, `%`) are percent-encoded in a path.
 """

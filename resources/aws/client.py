@@ -21,7 +21,8 @@ def open_client(location: AwsLocation, *, read_seconds: float | None = None) -> 
 
     Args:
         location: where.
-        read_seconds: how long a silent server is waited for, if not as long as is usual for the service.
+        read_seconds: how long a silent server is waited for where the location does not say; None: as is usual for the
+            service.
 
     Raises:
         botocore.exceptions.BotoCoreError: no region is known, or the like.
@@ -31,7 +32,7 @@ def open_client(location: AwsLocation, *, read_seconds: float | None = None) -> 
 
     config = Config(
         connect_timeout=_CONNECT_SECONDS,
-        read_timeout=read_seconds or _READ_SECONDS[location.scheme],
+        read_timeout=location.read_timeout or read_seconds or _READ_SECONDS[location.scheme],
         max_pool_connections=CONNECTIONS,
         # Checksums as trailers of a chunked body are news that many servers of the protocol have not heard.
         request_checksum_calculation="when_required",

@@ -1,7 +1,7 @@
 """Where something is: a bucket and prefix, or a table, with the few options a URI may carry.
 
     s3://bucket/prefix?endpoint_url=http://127.0.0.1:8333&region=eu-central-1
-    dynamodb://table?endpoint_url=http://127.0.0.1:8000
+    dynamodb://table?endpoint_url=http://127.0.0.1:8000&read_timeout=60
 
 What a URI leaves out comes by boto3's own ways: environment, profile, instance role. Credentials never stand in a URI,
 since URIs are shown.
@@ -13,8 +13,9 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import msgspec
 
-COMMON_OPTIONS = ("endpoint_url", "region")
+COMMON_OPTIONS = ("endpoint_url", "region", "read_timeout")
 _ENDPOINT = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[\w./-]*)?")
+_SECONDS = re.compile(r"0*[1-9][0-9]{0,2}")
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -28,6 +29,7 @@ class AwsLocation(msgspec.Struct, frozen=True):
         endpoint_url: a server that speaks the protocol; "": Amazon's.
         region: "" is boto3's.
         anonymous: requests are not signed.
+        read_timeout: how long a silent server is waited for, seconds; 0: as long as is usual for what it is used for.
     """
 
     scheme: str
@@ -36,10 +38,11 @@ class AwsLocation(msgspec.Struct, frozen=True):
     endpoint_url: str = ""
     region: str = ""
     anonymous: bool = False
+    read_timeout: float = 0
 
     @property
     def uri(self) -> str:
-        """The URI that names it, as it is shown."""
+        """The URI that names the place, as it is shown and compared: how long one waits for it is no part of that."""
         given = {"endpoint_url": self.endpoint_url, "region": self.region, "anonymous": "true" * self.anonymous}
         query = urlencode({name: value for name, value in given.items() if value}, safe=":/")
         path = f"/{self.prefix.rstrip('/')}" if self.prefix else ""
@@ -80,8 +83,11 @@ def parse_location(uri: str, *, takes_prefix: bool, options: Collection[str] = C
     anonymous = chosen.get("anonymous", "false").lower()
     if anonymous not in _TRUTH:
         raise ValueError(f"'{shown}': anonymous is true or false.")
+    read_timeout = chosen.get("read_timeout", "")
+    if read_timeout and not _SECONDS.fullmatch(read_timeout):
+        raise ValueError(f"'{shown}': read_timeout is a whole number of seconds, 1 to 999.")
     prefix = unquote(parts.path).strip("/")
     return AwsLocation(
         parts.scheme, parts.netloc, f"{prefix}/" if prefix else "", endpoint_url, chosen.get("region", ""),
-        _TRUTH[anonymous],
+        _TRUTH[anonymous], int(read_timeout or 0),
     )  # fmt: skip

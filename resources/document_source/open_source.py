@@ -3,7 +3,7 @@
 | URI | source |
 |---|---|
 | `path`, `file:///path` | a folder; a relative path counts from the configuration's folder, `~/` from the user's |
-| `s3://bucket/prefix?endpoint_url=…&region=…&anonymous=true` | the objects of a bucket |
+| `s3://bucket/prefix?endpoint_url=…&region=…&read_timeout=…&anonymous=true` | the objects of a bucket |
 
 Credentials come by boto3's own ways, never in a URI.
 """

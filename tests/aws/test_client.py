@@ -30,6 +30,13 @@ def test_region(elsewhere, environment, in_uri, expected):
     assert client.meta.region_name == expected
 
 
+@pytest.mark.parametrize(("given", "expected"), [(0, 7), (60, 60)])
+def test_how_long_it_waits(aws_credentials, given, expected):
+    """As long as the location says, else as long as its user does."""
+    client = open_client(AwsLocation("s3", "bucket", region="eu-west-1", read_timeout=given), read_seconds=7)
+    assert client.meta.config.read_timeout == expected
+
+
 def test_what_is_shared(aws_credentials, monkeypatch, tmp_path):
     """Clients read the services' descriptions once, from where they are to be, and share no credentials."""
     first = new_session()

@@ -17,6 +17,7 @@ ENDPOINT = "http://127.0.0.1:8333"
         ("s3://bucket/a%20b", AwsLocation("s3", "bucket", "a b/")),
         (f"s3://bucket/a?endpoint_url={ENDPOINT}&region=r", AwsLocation("s3", "bucket", "a/", ENDPOINT, "r")),
         (f"dynamodb://table?endpoint_url={ENDPOINT}", AwsLocation("dynamodb", "table", "", ENDPOINT)),
+        ("dynamodb://table?read_timeout=60", AwsLocation("dynamodb", "table", read_timeout=60)),
     ],
 )
 def test_parts(uri, location):
@@ -32,6 +33,12 @@ def test_shown_as_it_was_written(uri):
     assert parse_location(location.uri, takes_prefix=True) == location
 
 
+def test_patience_is_no_part_of_the_place():
+    """Who waits longer means the same place: copying a state to itself is refused, and going on with a copy is not."""
+    hasty, patient = (parse_location(f"dynamodb://t{query}", takes_prefix=False) for query in ("", "?read_timeout=60"))
+    assert patient.uri == hasty.uri
+
+
 @pytest.mark.parametrize(
     ("uri", "said"),
     [
@@ -45,6 +52,9 @@ def test_shown_as_it_was_written(uri):
         ("s3://bucket?endpoint_url=http://", "of a host"),
         ("s3://bucket?endpoint_url=http://a%20b", "of a host"),
         ("s3://bucket?anonymous=true", "unknown option 'anonymous'"),
+        ("s3://bucket?read_timeout=0", "read_timeout is a whole number of seconds, 1 to 999"),
+        ("s3://bucket?read_timeout=1.5", "read_timeout is a whole number"),
+        ("s3://bucket?read_timeout=inf", "read_timeout is a whole number"),
     ],
 )
 def test_wrong_uris_are_told(uri, said):

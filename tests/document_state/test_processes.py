@@ -5,7 +5,7 @@ import pytest
 from tests.document_state.processes_contract import ManyWorkersContract
 from tests.records.dynamodb_tables import new_table
 from tests.records.s3_store import location_of
-from tests.servers.clients import s3_client
+from tests.servers.clients import patient, s3_client
 
 
 class TestOnSqlite(ManyWorkersContract):
@@ -23,7 +23,7 @@ class TestOnS3(ManyWorkersContract):
     def uri(self, moto_url, bucket_name) -> str:
         """A new bucket."""
         s3_client(moto_url).create_bucket(Bucket=bucket_name)
-        return location_of(bucket_name, moto_url).uri
+        return patient(location_of(bucket_name, moto_url).uri)
 
 
 class TestOnDynamoDb(ManyWorkersContract):
@@ -34,7 +34,7 @@ class TestOnDynamoDb(ManyWorkersContract):
     async def uri(self, moto_url, table_prefix) -> str:
         """A new table."""
         async with new_table(moto_url, table_prefix) as opened:
-            yield opened.uri
+            yield patient(opened.uri)
 
 
 @pytest.mark.servers
@@ -43,7 +43,7 @@ class TestOnSeaweedFS(ManyWorkersContract):
     def uri(self, seaweedfs, bucket_name) -> str:
         """A new bucket of a real server."""
         s3_client(seaweedfs.url).create_bucket(Bucket=bucket_name)
-        return location_of(bucket_name, seaweedfs.url).uri
+        return patient(location_of(bucket_name, seaweedfs.url).uri)
 
 
 @pytest.mark.servers
@@ -52,4 +52,4 @@ class TestOnDynamoDbLocal(ManyWorkersContract):
     async def uri(self, dynamodb_local, table_prefix) -> str:
         """A new table of a real server."""
         async with new_table(dynamodb_local, table_prefix) as opened:
-            yield opened.uri
+            yield patient(opened.uri)

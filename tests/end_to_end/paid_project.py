@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.end_to_end.project import Project
-from tests.servers.clients import s3_client
+from tests.servers.clients import patient, s3_client
 from tests.servers.fixtures import ENVIRONMENT
 from tests.servers.model_server import ModelServer
 from tests.servers.scripted_model import PAID
@@ -36,10 +36,10 @@ def on_servers(request: pytest.FixtureRequest, bucket_name: str, state: str) -> 
     s3_client(s3).create_bucket(Bucket=bucket_name)
     where = ""
     if state == "s3":
-        where = f"s3://{bucket_name}/state?endpoint_url={s3}"
+        where = patient(f"s3://{bucket_name}/state?endpoint_url={s3}")
     if state == "dynamodb":
         table = f"t{bucket_name.removeprefix('bucket-')}"
-        where = f"dynamodb://{table}?endpoint_url={request.getfixturevalue('dynamodb_local')}"
+        where = patient(f"dynamodb://{table}?endpoint_url={request.getfixturevalue('dynamodb_local')}")
     return f'document_state_store = "{where}"\nartifact_store = "s3://{bucket_name}/artifacts?endpoint_url={s3}"\n'
 
 

@@ -15,7 +15,7 @@ from resources.document_state.model import DocStatus, LinkState, Presence, Statu
 from tests.end_to_end.changing_pile import ChangingPile, texts_of
 from tests.end_to_end.project import Project
 from tests.end_to_end.two_stores import SLUGS
-from tests.servers.clients import s3_client
+from tests.servers.clients import patient, s3_client
 
 _KILLS = int(os.environ.get("ENDURANCE_KILLS", "2"))
 _SEED = int(os.environ.get("ENDURANCE_SEED", "0"))
@@ -28,11 +28,11 @@ def state(request: pytest.FixtureRequest) -> str:
     """The URI of an empty state store; "" for the default one."""
     if _STATE == "dynamodb":
         prefix = request.getfixturevalue("table_prefix")
-        return f"dynamodb://{prefix}endurance?endpoint_url={request.getfixturevalue('dynamodb_local')}"
+        return patient(f"dynamodb://{prefix}endurance?endpoint_url={request.getfixturevalue('dynamodb_local')}")
     if _STATE == "s3":
         bucket, url = request.getfixturevalue("bucket_name"), request.getfixturevalue("seaweedfs").url
         s3_client(url).create_bucket(Bucket=bucket)
-        return f"s3://{bucket}/state?endpoint_url={url}"
+        return patient(f"s3://{bucket}/state?endpoint_url={url}")
     return ""
 
 

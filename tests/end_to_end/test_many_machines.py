@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from tests.end_to_end.project import Project
-from tests.servers.clients import s3_client
+from tests.servers.clients import patient, s3_client
 
 pytestmark = pytest.mark.servers
 
@@ -35,9 +35,9 @@ def project(request, tmp_path, seaweedfs, bucket, postgres_url, monkeypatch) -> 
     """A project that keeps nothing on this machine but its store."""
     s3 = seaweedfs.url
     if request.param == "dynamodb":
-        state = f"dynamodb://state?endpoint_url={request.getfixturevalue('dynamodb_local')}"
+        state = patient(f"dynamodb://state?endpoint_url={request.getfixturevalue('dynamodb_local')}")
     else:
-        state = f"s3://{bucket}/state?endpoint_url={s3}"
+        state = patient(f"s3://{bucket}/state?endpoint_url={s3}")
     project = Project(
         tmp_path,
         f"""

@@ -15,7 +15,7 @@ from resources.document_state.workers import WorkerWatch
 from resources.extractor.llm.options import LlmOptions
 from tests.engine.paid_workshop import DEATHS, PaidWorkshop, run_and_die, transcript, turns
 from tests.servers import scripted_model as scripted
-from tests.servers.clients import s3_client
+from tests.servers.clients import patient, s3_client
 from tests.servers.sampling import sampled
 from tests.servers.scripted_model import Step, chunks_in
 
@@ -249,7 +249,7 @@ async def test_a_death_costs_at_most_the_call_in_flight(paid, model, at):
 def s3_uri(seaweedfs, bucket_name):
     """Where state or artifacts may be, in a new bucket of a real server."""
     s3_client(seaweedfs.url).create_bucket(Bucket=bucket_name)
-    return lambda prefix: f"s3://{bucket_name}/{prefix}?endpoint_url={seaweedfs.url}"
+    return lambda prefix: patient(f"s3://{bucket_name}/{prefix}?endpoint_url={seaweedfs.url}")
 
 
 @pytest.mark.servers
@@ -264,7 +264,7 @@ async def test_a_death_costs_at_most_the_call_in_flight_on_servers(request, tmp_
         state = s3_uri("state")
     else:
         table, url = request.getfixturevalue("table_prefix"), request.getfixturevalue("dynamodb_local")
-        state = f"dynamodb://{table}state?endpoint_url={url}"
+        state = patient(f"dynamodb://{table}state?endpoint_url={url}")
     shop = PaidWorkshop(tmp_path, state, s3_uri("artifacts"), pool)
     await shop.backend.create()
     await check_death(shop, model, at, state, s3_uri("artifacts"))

@@ -2,29 +2,25 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from unittest import mock
 
-from resources.aws import client
 from resources.aws.location import AwsLocation
 from resources.records.backend import BackendUnavailableError
 from resources.records.dynamodb.dynamodb_backend import DynamoDbBackend
-from tests.servers.clients import REGION
+from tests.servers.clients import PATIENCE, REGION
 
 
 def location(url: str, table: str) -> AwsLocation:
-    """Where a table of a server under test is."""
-    return AwsLocation("dynamodb", table, endpoint_url=url, region=REGION)
+    """Where a table of a server under test is.
+
+    It is waited for long: moto answers one request at a time, and reads the whole table for a look into an index.
+    """
+    return AwsLocation("dynamodb", table, endpoint_url=url, region=REGION, read_timeout=PATIENCE)
 
 
 @contextlib.asynccontextmanager
 async def new_table(url: str, prefix: str) -> AsyncIterator[DynamoDbBackend]:
-    """A backend on a table nothing was written to.
-
-    It is patient: moto answers one request at a time, and reads the whole table for a look into an index.
-    """
+    """A backend on a table nothing was written to."""
     backend = DynamoDbBackend(location(url, f"{prefix}records"))
-    with mock.patch.dict(client._READ_SECONDS, dynamodb=60):
-        backend._calls._client()
     await backend.create()
     yield backend
     await backend.close()

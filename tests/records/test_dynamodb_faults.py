@@ -6,8 +6,8 @@ import threading
 
 import msgspec
 import pytest
+from msgspec import structs
 
-from resources.aws import client
 from resources.records.backend import BackendError, BackendUnavailableError
 from resources.records.dynamodb import calls
 from resources.records.dynamodb.dynamodb_backend import DynamoDbBackend
@@ -223,10 +223,9 @@ class TestRefusals:
 
 
 class TestWaiting:
-    async def test_an_endpoint_that_is_too_slow(self, backend, proxy, monkeypatch):
+    async def test_an_endpoint_that_is_too_slow(self, backend, proxy):
         """A server that answers too late is unavailable; a write that came late in the end counts once."""
-        monkeypatch.setattr(client, "_READ_SECONDS", {"dynamodb": 0.5})
-        hasty = DynamoDbBackend(backend._calls._location)
+        hasty = DynamoDbBackend(structs.replace(backend._calls._location, read_timeout=0.5))
         with HeldRequests() as held:
             fail(proxy, held, "PutItem", times=1)
             [result] = await hasty.compare_and_set(KIND, [Write("a", b"1", None)])

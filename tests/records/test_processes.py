@@ -5,7 +5,7 @@ import pytest
 from tests.records.dynamodb_tables import new_table
 from tests.records.processes_contract import ManyProcessesContract
 from tests.records.s3_store import location_of
-from tests.servers.clients import s3_client
+from tests.servers.clients import patient, s3_client
 
 
 class TestOnS3(ManyProcessesContract):
@@ -16,7 +16,7 @@ class TestOnS3(ManyProcessesContract):
     def uri(self, moto_url, bucket_name) -> str:
         """A new bucket."""
         s3_client(moto_url).create_bucket(Bucket=bucket_name)
-        return location_of(bucket_name, moto_url).uri
+        return patient(location_of(bucket_name, moto_url).uri)
 
 
 class TestOnDynamoDb(ManyProcessesContract):
@@ -27,7 +27,7 @@ class TestOnDynamoDb(ManyProcessesContract):
     async def uri(self, moto_url, table_prefix) -> str:
         """A new table."""
         async with new_table(moto_url, table_prefix) as opened:
-            yield opened.uri
+            yield patient(opened.uri)
 
 
 @pytest.mark.servers
@@ -38,7 +38,7 @@ class TestOnSeaweedFS(ManyProcessesContract):
     def uri(self, seaweedfs, bucket_name) -> str:
         """A new bucket of a real server."""
         s3_client(seaweedfs.url).create_bucket(Bucket=bucket_name)
-        return location_of(bucket_name, seaweedfs.url).uri
+        return patient(location_of(bucket_name, seaweedfs.url).uri)
 
 
 @pytest.mark.servers
@@ -47,4 +47,4 @@ class TestOnDynamoDbLocal(ManyProcessesContract):
     async def uri(self, dynamodb_local, table_prefix) -> str:
         """A new table of a real server."""
         async with new_table(dynamodb_local, table_prefix) as opened:
-            yield opened.uri
+            yield patient(opened.uri)

@@ -6,6 +6,12 @@ from typing import Any
 ACCESS_KEY = "AKIATESTS"
 SECRET_KEY = "teststeststests"
 REGION = "us-east-1"
+PATIENCE = 60  # seconds; a server of ours does not get the processor where other tests' many processes begin
+
+
+def patient(uri: str) -> str:
+    """The URI of a state or store on a server under test whose answers are waited for long."""
+    return f"{uri}{'&' if '?' in uri else '?'}read_timeout={PATIENCE}"
 
 
 def s3_client(url: str, attempts: int = 1, secret: str = SECRET_KEY) -> Any:

@@ -148,7 +148,7 @@ class TestPaths:
         ("uri", "said"),
         [
             ("s3://", "write s3://name/prefix"),
-            ("s3://bucket/a?shards=3", "unknown option 'shards'. Known: endpoint_url, region, anonymous"),
+            ("s3://bucket/a?shards=3", "unknown option 'shards'. Known: endpoint_url, region, read_timeout, anonymous"),
             ("s3://bucket?anonymous=maybe", "anonymous is true or false"),
             ("s3://bucket?endpoint_url=here", "endpoint_url is an http or https URL"),
             ("s3://key:secret@bucket", "carries no credentials"),

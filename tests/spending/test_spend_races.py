@@ -4,7 +4,7 @@ import pytest
 
 from tests.records.dynamodb_tables import new_table
 from tests.records.s3_store import location_of
-from tests.servers.clients import s3_client
+from tests.servers.clients import patient, s3_client
 from tests.spending.races_contract import RacesContract
 
 
@@ -22,12 +22,12 @@ class TestOnS3(RacesContract):
     def uri(self, moto_url, bucket_name) -> str:
         """A new bucket."""
         s3_client(moto_url).create_bucket(Bucket=bucket_name)
-        return location_of(bucket_name, moto_url).uri
+        return patient(location_of(bucket_name, moto_url).uri)
 
     @pytest.fixture
     def artifacts(self, uri, moto_url, bucket_name) -> str:
         """The same bucket."""
-        return location_of(bucket_name, moto_url, "artifacts/").uri
+        return patient(location_of(bucket_name, moto_url, "artifacts/").uri)
 
 
 class TestOnDynamoDb(RacesContract):
@@ -37,7 +37,7 @@ class TestOnDynamoDb(RacesContract):
     async def uri(self, moto_url, table_prefix) -> str:
         """A new table."""
         async with new_table(moto_url, table_prefix) as opened:
-            yield opened.uri
+            yield patient(opened.uri)
 
 
 @pytest.mark.servers
@@ -46,12 +46,12 @@ class TestOnSeaweedFS(RacesContract):
     def uri(self, seaweedfs, bucket_name) -> str:
         """A new bucket of a real server."""
         s3_client(seaweedfs.url).create_bucket(Bucket=bucket_name)
-        return location_of(bucket_name, seaweedfs.url).uri
+        return patient(location_of(bucket_name, seaweedfs.url).uri)
 
     @pytest.fixture
     def artifacts(self, uri, seaweedfs, bucket_name) -> str:
         """The same bucket."""
-        return location_of(bucket_name, seaweedfs.url, "artifacts/").uri
+        return patient(location_of(bucket_name, seaweedfs.url, "artifacts/").uri)
 
 
 @pytest.mark.servers
@@ -60,4 +60,4 @@ class TestOnDynamoDbLocal(RacesContract):
     async def uri(self, dynamodb_local, table_prefix) -> str:
         """A new table of a real server."""
         async with new_table(dynamodb_local, table_prefix) as opened:
-            yield opened.uri
+            yield patient(opened.uri)
