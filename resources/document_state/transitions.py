@@ -36,11 +36,12 @@ from resources.document_state.model import (
 from resources.document_state.reasons import Reason
 from resources.document_state.retry_policy import RetryPolicy
 
-# Sets, because each record that is written is asked, and an enum's own name takes as long as the question.
+# Sets and tuples, because each record that is written is asked, and an enum's own name takes as long as the question.
 _LEFT_ALONE = GONE | {Presence.MISSING}
 _GOING = frozenset({Presence.VANISHED, Presence.DELETING})
 _UNDECIDED = _GOING | {Presence.MISSING}
 _OWED = frozenset({Status.PENDING, Status.FAILED})
+_PHASES = (Phase.EXTRACTION, Phase.BUILD)
 
 # Work that waits for nothing is due this much before the time it was written at: clocks of several machines differ, and
 # clocks are set back, and neither may hide it.
@@ -73,8 +74,8 @@ def check_transition(old: DocStatus | None, new: DocStatus) -> None:
     """Raise IllegalTransitionError unless `new` may follow `old`. A record may be created in any state."""
     if old is None:
         return
-    for phase in Phase:
-        before, after = old.phase(phase).status, new.phase(phase).status
+    ways = (old.extraction.status, new.extraction.status), (old.build.status, new.build.status)
+    for phase, (before, after) in zip(_PHASES, ways, strict=True):
         if before is not after and after not in ALLOWED[before]:
             raise IllegalTransitionError(new.document_id, phase, before, after)
 
@@ -135,10 +136,12 @@ def claimed(
         extraction = msgspec.structs.replace(
             extraction, status=Status.IN_PROGRESS, changed_at=now, reason=None, error="", next_attempt_at=None
         )
-    links = {
-        slug: mark_stale(link) if slug in renew and link.state is not LinkState.FAILED else link
-        for slug, link in doc.links.items()
-    }
+    links = doc.links
+    if renew:
+        links = {
+            slug: mark_stale(link) if slug in renew and link.state is not LinkState.FAILED else link
+            for slug, link in links.items()
+        }
     claim = Claim(worker_id, token, run_id)
     return derived(doc, now, extraction=extraction, links=links, claim=claim, token=token, last_run_id=run_id)
 
@@ -355,7 +358,8 @@ def derived(doc: DocStatus, now: datetime, **changes: object) -> DocStatus:
         moved_at = now if build.status is not status else build.changed_at
         build = msgspec.structs.replace(build, status=status, reason=reason, error=error, changed_at=moved_at)
         changed = msgspec.structs.replace(changed, build=build)
-    return msgspec.structs.replace(changed, history=noted(doc, changed, now))
+    history = noted(doc, changed, now)
+    return changed if history is changed.history else msgspec.structs.replace(changed, history=history)
 
 
 def derived_build(doc: DocStatus) -> tuple[Status, Reason | None, str]:
