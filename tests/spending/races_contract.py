@@ -96,23 +96,35 @@ class RacesContract(ABC):
 
     def _race_with_deaths(self, uri: str, artifacts: str, provider: Path, seed: int) -> None:
         """Processes of which a quarter die at a step of theirs, and a quarter are killed at any moment."""
-        together = SPAWN.Barrier(self.N_PROCESSES + 1)
+        together = SPAWN.Barrier(self.N_PROCESSES)
+        starts = [_Start(together) for _ in range(self.N_PROCESSES)]
         processes = []
-        for number in range(self.N_PROCESSES):
-            mortal = number % 4 == 0
-            arguments = (uri, together, artifacts, provider, seed + number)
-            keywords = {"exact": False, "mortal": mortal}
+        for number, start in enumerate(starts):
+            arguments = (uri, start, artifacts, provider, seed + number)
+            keywords = {"exact": False, "mortal": number % 4 == 0}
             processes.append(SPAWN.Process(target=buy, args=arguments, kwargs=keywords, daemon=True))
         for process in processes:
             process.start()
-        together.wait(self.SECONDS)
         chance = random.Random(seed)
-        for process in processes[1::4]:
+        for process, start in list(zip(processes, starts, strict=True))[1::4]:
+            assert start.left.wait(self.SECONDS)
             time.sleep(chance.uniform(0, 0.05))
             process.kill()
         for process in processes:
             process.join(self.SECONDS)
         assert {process.exitcode for process in processes} <= {0, -9}
+
+
+class _Start:
+    """A barrier, and whether this process has left it: killed within, it would keep the lock, and all others wait."""
+
+    def __init__(self, together) -> None:
+        self._together = together
+        self.left = SPAWN.Event()
+
+    def wait(self) -> None:
+        self._together.wait()
+        self.left.set()
 
 
 def _buy_exactly(uri: str, together, artifacts: str, provider: Path, first_seed: int) -> None:
