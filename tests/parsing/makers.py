@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from collections.abc import Sequence
 
 import docx
 import pptx
@@ -31,23 +32,34 @@ def pdf(*pages: str, image: bool = False, encrypt: bool = False) -> bytes:
 
 def pdf_of(*pages: bytes, encrypt: bool = False, dictionary: bytes = b"", header: bytes = b"%PDF-1.7\n") -> bytes:
     """A PDF whose pages have these content streams, `dictionary` said of each."""
-    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
-        f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>".encode(),
-        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    ]
-    for number, page in enumerate(pages):
-        objects += [
-            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>>>"
-            % (5 + 2 * number),
-            b"<</Length %d%s>>stream\n%s\nendstream" % (len(page), dictionary, page),
-        ]
+    objects = _of_pages(pages, dictionary)
     extra = b""
     if encrypt:
         objects.append(b"<</Filter/Standard/V 1/R 2/O<%s>/U<%s>/P -4>>" % (b"11" * 32, b"22" * 32))
         extra = b"/Encrypt %d 0 R/ID[<00><00>]" % len(objects)
     return _written(objects, header, extra)
+
+
+def pdf_with_outline(pages: Sequence[str], outline: Sequence[tuple[str, int, int]], *, circular: bool = False) -> bytes:
+    """A PDF whose outline has these titles, each leading to a page (from 0) on a level (from 1).
+
+    A level's entries follow each other; those of the next one down lie in the first. The last leads to the first again
+    where it is circular.
+    """
+    first_entry = 5 + 2 * len(pages)  # behind the outline itself
+    by_level = {level: [n for n, entry in enumerate(outline) if entry[2] == level] for _, _, level in outline}
+    entries = []
+    for number, (title, page, level) in enumerate(outline):
+        among = by_level[level]
+        following = among[among.index(number) + 1 :] or (among[:1] if circular else [])
+        below = by_level.get(level + 1, []) if number == among[0] else []
+        parts = [f"/Title({title})/Parent 1 0 R/Dest[{4 + 2 * page} 0 R/Fit]"]
+        parts += [f"/Next {first_entry + n} 0 R" for n in following[:1]]
+        parts += [f"/First {first_entry + n} 0 R/Last {first_entry + n} 0 R/Count 1" for n in below[:1]]
+        entries.append(f"<<{''.join(parts)}>>".encode())
+    streams = [f"BT /F1 12 Tf 72 700 Td ({page}) Tj ET".encode() for page in pages]
+    top = f"<</Type/Outlines/First {first_entry} 0 R/Last {first_entry} 0 R/Count {len(outline)}>>".encode()
+    return _written([*_of_pages(streams, catalog=b"/Outlines %d 0 R" % (first_entry - 1)), top, *entries])
 
 
 def pdf_with_form(page: bytes, form: bytes) -> bytes:
@@ -65,6 +77,23 @@ def pdf_with_form(page: bytes, form: bytes) -> bytes:
             % (fonts, len(form), form),
         ]
     )
+
+
+def _of_pages(pages: Sequence[bytes], dictionary: bytes = b"", catalog: bytes = b"") -> list[bytes]:
+    """The objects of a PDF: pages have the numbers 4, 6, 8 …, their streams those behind."""
+    kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R%s>>" % catalog,
+        f"<</Type/Pages/Kids[{kids}]/Count {len(pages)}>>".encode(),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    for number, page in enumerate(pages):
+        objects += [
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F1 3 0 R>>>>>>"
+            % (5 + 2 * number),
+            b"<</Length %d%s>>stream\n%s\nendstream" % (len(page), dictionary, page),
+        ]
+    return objects
 
 
 def _written(objects: list[bytes], header: bytes = b"%PDF-1.7\n", extra: bytes = b"") -> bytes:

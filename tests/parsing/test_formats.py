@@ -129,6 +129,33 @@ def test_pdf_lines_stay_apart() -> None:
     assert whole(parsed("x.pdf", content)).split() == ["37,499.96", "SMITH"]
 
 
+def test_pdf_headings_come_from_its_outline() -> None:
+    """What the outline names is found among the lines of its page, with its number or without, broken or not."""
+    line = ") Tj 0 -20 Td ("
+    pages = (
+        line.join(["Survey of Docks", "words of its own", "1.2 Dry docks and", "others", "dry"]),
+        line.join(["Methods", "of pages", "Methods", "wet"]),
+    )
+    outline = (("Survey of docks", 0, 1), ("Dry docks and others", 0, 2), ("2 Methods", 1, 2), ("Blank Page", 1, 2))
+    content = makers.pdf_with_outline(pages, outline)
+    assert whole(parsed("x.pdf", content)).split("\n\n") == [
+        "# Survey of Docks", "words of its own", "## 1.2 Dry docks and others", "dry", "Methods\nof pages",
+        "## Methods", "wet",
+    ]  # fmt: skip
+    document = parsed("x.pdf", content, size=20)
+    assert document.title == "Survey of Docks"
+    paths = {piece.text.split("\n")[-1]: piece.place.headings for piece in document.pieces}
+    assert paths["dry"] == ("Survey of Docks", "1.2 Dry docks and others")
+    assert paths["wet"] == ("Survey of Docks", "Methods")
+
+
+def test_pdf_outline_that_leads_in_a_circle() -> None:
+    """Entries that lead to each other, or to no page, are no reason to stop."""
+    outline = (("Ann", 0, 1), ("Bob", 9, 1), ("", 0, 1), ("x" * 5000, 0, 1))
+    content = makers.pdf_with_outline(("Ann) Tj 0 -20 Td (Bob",), outline, circular=True)
+    assert whole(parsed("x.pdf", content)) == "# Ann\n\nBob"
+
+
 def test_pdf_without_text_says_why() -> None:
     """Pictures are `image_only`, drawings `no_text`, and an encrypted file needs a password."""
     assert refused("x.pdf", makers.pdf("x", image=True)) is Reason.IMAGE_ONLY
@@ -167,6 +194,40 @@ def test_xlsx_rows_repeat_their_header() -> None:
     assert (first.place.sheet, first.place.row, first.place.last_row) == ("People", 1, 2)
     assert second.place.sheet == "More"
     assert refused("x.xlsx", makers.workbook(S=[["a", "b"], ["c", "d"]]), cells=3) is Reason.TOO_LARGE
+
+
+def lines(*rows: str) -> list[str]:
+    """What the rows of a CSV file come out as."""
+    return whole(parsed("x.csv", "\n".join(rows))).splitlines()
+
+
+def test_a_caption_is_no_header_and_hides_none() -> None:
+    """Rows of one cell above the header are captions."""
+    assert lines("Cups,,", "as of May,,", "team,city,cups", "Blues,STL,1") == [
+        "Cups", "as of May", "team | city | cups", "team: Blues; city: STL; cups: 1",
+    ]  # fmt: skip
+
+
+def test_a_header_of_several_rows_is_its_last() -> None:
+    """What reaches over several columns names none of them, unlike a corner without a name."""
+    assert lines("amount,June,,May,", ",net,gross,before,after", "Oslo,1,2,3,4") == [
+        "amount | June | May", "net | gross | before | after", "Oslo; net: 1; gross: 2; before: 3; after: 4",
+    ]  # fmt: skip
+    assert lines(",name,city", "first,Ann,Oslo") == ["name | city", "first; name: Ann; city: Oslo"]
+
+
+def test_tables_below_each_other() -> None:
+    """Behind an empty row another table has a header of its own; groups of the same one have not."""
+    assert lines("month,sales", "May,7", "", "By region,", "region,revenue", "North,$5", "", "all in euros,") == [
+        "month | sales", "month: May; sales: 7", "By region", "region | revenue", "region: North; revenue: $5",
+        "all in euros",
+    ]  # fmt: skip
+    assert lines("name,city", "Ann,Oslo", "", "Others,", "Bob,Rome", "Cid,Bern")[2:] == [
+        "Others", "name: Bob; city: Rome", "name: Cid; city: Bern",
+    ]  # fmt: skip
+    assert lines("a,b", "x,1", "", "June,,May,", "net,gross,net,gross", "1,2,3,4")[2:] == [
+        "June | May", "net | gross | net | gross", "1 | 2 | 3 | 4",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -1,9 +1,10 @@
 """PDF: two engines, since a quarter of difficult files are empty in one and readable in the other."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from ingest_assets.parsing.formats.pdf_outline import Entry, headings_on, outline_of
 from ingest_assets.parsing.formats.pdf_pages import Document, Page, Shown
 from ingest_assets.parsing.formats.pdf_streams import refuse_bombs
 from ingest_assets.parsing.result import Refused
@@ -39,7 +40,7 @@ def read(source: Source, text: Text) -> None:
             raise Refused(Reason.PASSWORD_REQUIRED, "The PDF is encrypted.")
         if document.n_pages > 0:
             _read_open(document, source, text)
-        elif _write(text, _second_engine(source)):
+        elif _write(text, _second_engine(source), {}):
             text.library = _SECOND
         else:
             raise Refused(Reason.MALFORMED, "No engine can open the PDF.")
@@ -52,17 +53,18 @@ def _read_open(document: Document, source: Source, text: Text) -> None:
             Reason.TOO_MANY_PAGES, f"It has {counted(count, 'page')}; limits.pages is {source.limits.pages:,}."
         )
     text.suggest_title(document.title())
+    outline = outline_of(document.raw)
     found = _first_engine(document)
     if found.hidden:
         text.removed["hidden"] += found.hidden
         text.warn("Hidden passages were left out.")
     if found.layers:
         text.warn(f"The text of {counted(found.layers, 'page')} is an invisible layer over pictures, as OCR makes it.")
-    if _write(text, found.pages):
+    if _write(text, found.pages, outline):
         text.library = _FIRST
         return
     # The second engine shows hidden text, and finds none in pictures, at which it looks for seconds.
-    if not found.hidden and not found.only_pictures and _write(text, _second_engine(source)):
+    if not found.hidden and not found.only_pictures and _write(text, _second_engine(source), outline):
         text.library = _SECOND
         return
     if found.any_picture:
@@ -98,20 +100,34 @@ def _first_engine(document: Document) -> _Reading:
     )
 
 
-def _write(text: Text, pages: Iterable[str]) -> bool:
+def _write(text: Text, pages: Iterable[str], outline: Mapping[int, Sequence[Entry]]) -> bool:
     """Write pages; False when all were empty, and then nothing has been written."""
     n_pages = empty = 0
     for number, page in enumerate(pages, 1):
         n_pages = number
         if page.strip():
             text.page(number)
-            text.block(_BLANK_LINES.sub("\n\n", page.replace("\r\n", "\n")))
+            _write_page(page.replace("\r\n", "\n"), outline.get(number - 1, ()), text)
         else:
             empty += 1
     if n_pages == empty:
         return False
     text.n_pages, text.empty_pages = n_pages, empty
     return True
+
+
+def _write_page(page: str, entries: Sequence[Entry], text: Text) -> None:
+    lines = page.split("\n")
+    start = 0
+    for (first, end), level in headings_on(lines, entries):
+        _write_lines(lines[start:first], text)
+        text.heading(level, " ".join(lines[first:end]))
+        start = end
+    _write_lines(lines[start:], text)
+
+
+def _write_lines(lines: Sequence[str], text: Text) -> None:
+    text.block(_BLANK_LINES.sub("\n\n", "\n".join(lines)))
 
 
 def _second_engine(source: Source) -> list[str]:

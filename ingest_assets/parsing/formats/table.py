@@ -1,6 +1,7 @@
 """Rows of a table as lines that can be understood alone: `header: value; header: value`."""
 
 from collections.abc import Iterable, Sequence
+from itertools import chain, pairwise, zip_longest
 
 from ingest_assets.parsing.result import Refused
 from ingest_assets.parsing.text import Text
@@ -39,21 +40,33 @@ class Budget:
 
 
 def write_rows(rows: Iterable[tuple[int, Sequence[str]]], text: Text, budget: Budget) -> None:
-    """Write numbered rows. Where the first of them looks like a header, its words are repeated in every row."""
+    """Write numbered rows, and repeat in every row the words of the header above it.
+
+    The first row of several cells is one if it looks like it; captions above it have one cell, and a header in several
+    rows is its last. Behind an empty row another table may begin, or the same one go on: its first row is a header if
+    there are numbers below it as well.
+    """
     header: Sequence[str] | None = None
-    first = True
-    for number, cells in rows:
+    is_first = True
+    begins = True  # since the last empty row, or the start, no row had several cells
+    for (number, cells), (_, following) in pairwise(chain(rows, [(0, ())])):
         budget.spend(sum(1 for cell in cells if cell))
         values = [" ".join(cell.split()) for cell in cells]
-        if not any(values):
+        n_values = sum(map(bool, values))
+        if not n_values:
+            begins = True
             continue
+        names = header
+        if begins and n_values == 1:
+            names = None
+        elif begins and _is_above_header(values, following):
+            header = names = None
+        elif begins:
+            if _is_header(values) and (is_first or any(map(_is_number, following))):
+                header, names = values, None
+            is_first = begins = False
         text.row(number)
-        if first:
-            first = False
-            header = values if _is_header(values) else None
-            text.add(" | ".join(value for value in values if value) + "\n")
-        else:
-            text.add(_line(values, header) + "\n")
+        text.add(_line(values, names) + "\n")
 
 
 def _line(values: Sequence[str], header: Sequence[str] | None) -> str:
@@ -75,5 +88,13 @@ def _is_header(values: Sequence[str]) -> bool:
     return not any(_is_number(value) for value in named)
 
 
+def _is_above_header(values: Sequence[str], following: Sequence[str]) -> bool:
+    """Whether the next row holds words too, and names columns over which words of this one reach."""
+    if not _is_header(values) or any(map(_is_number, following)):
+        return False
+    first = next(column for column, value in enumerate(values) if value)
+    return any(below and not value for value, below in zip_longest(values[first:], following[first:], fillvalue=""))
+
+
 def _is_number(value: str) -> bool:
-    return value.lstrip("+-$€£(").replace(",", "").replace(".", "").replace("%", "").rstrip(") ").isdigit()
+    return value.strip().lstrip("+-$€£(").replace(",", "").replace(".", "").replace("%", "").rstrip(") ").isdigit()
