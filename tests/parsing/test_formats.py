@@ -216,6 +216,14 @@ def test_a_header_of_several_rows_is_its_last() -> None:
     assert lines(",name,city", "first,Ann,Oslo") == ["name | city", "first; name: Ann; city: Oslo"]
 
 
+def test_years_name_columns() -> None:
+    """Years over other numbers are a header; a row with years among its values is none."""
+    assert lines("sales,2022,2023", "Oslo,7,8") == ["sales | 2022 | 2023", "sales: Oslo; 2022: 7; 2023: 8"]
+    assert lines("sales,2023,2022", "Oslo,7,") == ["sales | 2023 | 2022", "sales: Oslo; 2023: 7"]
+    for rows in (["Ann,1980,2001", "Bob,1975,1999"], ["Oslo,2022,7", "Rome,2023,8"], ["Oslo,2022", "Rome,7"]):
+        assert lines(*rows) == [row.replace(",", " | ") for row in rows]
+
+
 def test_tables_below_each_other() -> None:
     """Behind an empty row another table has a header of its own; groups of the same one have not."""
     assert lines("month,sales", "May,7", "", "By region,", "region,revenue", "North,$5", "", "all in euros,") == [

@@ -1,5 +1,6 @@
 """Rows of a table as lines that can be understood alone: `header: value; header: value`."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, pairwise, zip_longest
 
@@ -8,6 +9,7 @@ from ingest_assets.parsing.text import Text
 from resources.document_state.reasons import Reason
 
 _FEW = 2
+_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 class Budget:
@@ -62,7 +64,7 @@ def write_rows(rows: Iterable[tuple[int, Sequence[str]]], text: Text, budget: Bu
         elif begins and _is_above_header(values, following):
             header = names = None
         elif begins:
-            if _is_header(values) and (is_first or any(map(_is_number, following))):
+            if _is_header(values, following) and (is_first or any(map(_is_number, following))):
                 header, names = values, None
             is_first = begins = False
         text.row(number)
@@ -80,17 +82,27 @@ def _line(values: Sequence[str], header: Sequence[str] | None) -> str:
     return "; ".join(named)
 
 
-def _is_header(values: Sequence[str]) -> bool:
-    """Several different words, no numbers, most columns named."""
+def _is_header(values: Sequence[str], following: Sequence[str]) -> bool:
+    """Several different words, no numbers but years over what are none, most columns named."""
     named = [value for value in values if value]
     if len(named) < _FEW or len(named) < len(values) / 2 or len(set(named)) < len(named):
         return False
-    return not any(_is_number(value) for value in named)
+    numbers = [column for column, value in enumerate(values) if _is_number(value)]
+    return not numbers or (len(numbers) < len(named) and _are_years_above(numbers, values, following))
+
+
+def _are_years_above(columns: Sequence[int], values: Sequence[str], following: Sequence[str]) -> bool:
+    """Whether these columns have years that follow each other in either direction, and other numbers below them."""
+    years = [values[column] for column in columns]
+    if len(years) < _FEW or not all(map(_YEAR.fullmatch, years)) or years not in (sorted(years), sorted(years)[::-1]):
+        return False
+    below = [following[column] for column in columns if column < len(following)]
+    return any(_is_number(value) and not _YEAR.fullmatch(value.strip()) for value in below)
 
 
 def _is_above_header(values: Sequence[str], following: Sequence[str]) -> bool:
     """Whether the next row holds words too, and names columns over which words of this one reach."""
-    if not _is_header(values) or any(map(_is_number, following)):
+    if not _is_header(values, ()) or any(map(_is_number, following)):
         return False
     first = next(column for column, value in enumerate(values) if value)
     return any(below and not value for value, below in zip_longest(values[first:], following[first:], fillvalue=""))
