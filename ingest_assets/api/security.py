@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 import time
+from typing import Literal, TypedDict
 from urllib.parse import parse_qs, urlsplit
 
 import msgspec
@@ -18,6 +19,7 @@ from ingest_assets.api.tokens import Caller, Tokens
 
 _COOKIE = "ingest_token"
 SIGN_IN = "/sign-in"
+_SIGN_OUT = "/sign-out"
 OPEN = frozenset({"/healthz", "/readyz"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _WRONG_TOKENS_PER_MINUTE = 60
@@ -34,6 +36,12 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 log = logging.getLogger(__name__)
+
+
+class _CookieRules(TypedDict):
+    httponly: bool
+    samesite: Literal["strict"]
+    secure: bool
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -97,6 +105,8 @@ class Gate:
         try:
             if scope["path"] == SIGN_IN:
                 return await self._signed_in(scope, receive), receive
+            if scope["path"] == _SIGN_OUT and scope["method"] == "POST":
+                return self._signed_out(scope), receive
             self._look_at(scope)
             if scope["method"] not in _SAFE:
                 receive = _replayed(await _read(receive, self._rules.body_bytes), receive)
@@ -133,8 +143,16 @@ class Gate:
         given = parse_qs(sent.decode("latin-1")).get("token", [""])[0]
         self._caller_of(scope, given)
         response = RedirectResponse("/", 303, {"cache-control": "no-store"})
-        secure = scope["scheme"] == "https"
-        response.set_cookie(_cookie_of(headers), given, httponly=True, samesite="strict", secure=secure)
+        response.set_cookie(_cookie_of(headers), given, **_cookie_rules(scope))
+        return response
+
+    def _signed_out(self, scope: Scope) -> Response:
+        """The cookie goes; whose it was, or whether there was one, is not asked. The token stays as good as it was."""
+        headers = Headers(scope=scope)
+        self._check_host(headers)
+        self._check_origin(headers, by_cookie=True)
+        response = RedirectResponse("/", 303, {"cache-control": "no-store"})
+        response.delete_cookie(_cookie_of(headers), **_cookie_rules(scope))
         return response
 
     def _caller_of(self, scope: Scope, token: str) -> Caller:
@@ -259,6 +277,11 @@ def _cookie_of(headers: Headers) -> str:
     """The name of our cookie. A browser has one jar for all ports of a host, and on each may be a server like this."""
     port = headers.get("host", "").rpartition(":")[2]
     return f"{_COOKIE}_{port}" if port.isascii() and port.isdecimal() else _COOKIE
+
+
+def _cookie_rules(scope: Scope) -> _CookieRules:
+    """No script reads it and no other site sends it; what came by TLS goes by nothing else."""
+    return {"httponly": True, "samesite": "strict", "secure": scope["scheme"] == "https"}
 
 
 def _name_of(host: str) -> str:

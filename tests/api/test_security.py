@@ -118,6 +118,21 @@ def test_a_token_can_be_typed(served: Served) -> None:
         assert browser.get("/api/stores").status_code == 200
 
 
+def test_signing_out(served: Served) -> None:
+    """The cookie goes, with the rules it came with; only our own page may ask for that, and no link does it."""
+    with httpx.Client(base_url=served.url) as browser:
+        given = browser.get(served.sign_in).headers["set-cookie"]
+        assert browser.get("/sign-out").status_code == 404
+        assert browser.post("/sign-out", headers={"Origin": "http://evil.example"}).status_code == 403
+        assert browser.get("/api/stores").status_code == 200
+        answer = browser.post("/sign-out", headers={"Origin": served.url})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        taken = answer.headers["set-cookie"]
+        assert [part.partition("=")[0] for part in (given, taken)] == [given.partition("=")[0]] * 2
+        assert set(given.split("; ")[1:]) <= set(taken.split("; "))
+        assert browser.get("/api/stores").status_code == 401
+
+
 @pytest.mark.parametrize("cookie", ['prefs={"a": 1}', "a[b]=1", "a@b=1", "bare", 'a="', "ü=1", "ingest_token_1=x"])
 def test_cookies_of_others_do_no_harm(served: Served, cookie: str) -> None:
     """A browser sends what any program on any port of this machine has set; ours is found beside it all the same."""

@@ -113,10 +113,11 @@ def test_a_server_that_is_gone_is_told(project: Project, visit: Callable[..., Pe
 
 
 def test_a_stranger_signs_in(project: Project, visit: Callable[..., Person]) -> None:
-    """Who has no cookie types a token, which stands in no address."""
+    """Who has signed out types a token, which stands in no address."""
     with Visited(project) as served:
         person = visit(served)
-        person.page.context.clear_cookies()
+        person.page.get_by_role("button", name="Sign out").click()
+        expect(person.page.locator("[name=token]")).to_be_visible()
         person.page.goto(f"{served.url}/jobs")
         person.page.fill("[name=token]", served.token)
         person.page.keyboard.press("Enter")
