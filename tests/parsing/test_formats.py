@@ -149,6 +149,13 @@ def test_pdf_headings_come_from_its_outline() -> None:
     assert paths["wet"] == ("Survey of Docks", "Methods")
 
 
+def test_pdf_pieces_begin_where_sections_do() -> None:
+    """A section that has room in a piece of its own does not begin in the one before it."""
+    pages = (") Tj 0 -20 Td (".join(["words before", "First", "some words " * 3]), "more words " * 2)
+    document = parsed("x.pdf", makers.pdf_with_outline(pages, [("First", 0, 1)]), size=70)
+    assert [piece.text.split("\n")[0] for piece in document.pieces] == ["words before", "# First"]
+
+
 def test_pdf_outline_that_leads_in_a_circle() -> None:
     """Entries that lead to each other, or to no page, are no reason to stop."""
     outline = (("Ann", 0, 1), ("Bob", 9, 1), ("", 0, 1), ("x" * 5000, 0, 1))

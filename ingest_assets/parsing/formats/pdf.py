@@ -122,6 +122,7 @@ def _write_page(page: str, entries: Sequence[Entry], text: Text) -> None:
     for (first, end), level in headings_on(lines, entries):
         _write_lines(lines[start:first], text)
         text.heading(level, " ".join(lines[first:end]))
+        text.markdown = True  # so that pieces begin where sections do
         start = end
     _write_lines(lines[start:], text)
 
