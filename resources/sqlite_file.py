@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 
 PATIENCE_SECONDS = 30.0
 PAGE_BYTES = 8192
-_CACHE_KIB = 16_384
 _PAUSE_SECONDS = 0.01
 _PAGES_BETWEEN_CHECKPOINTS = 4_000
 
@@ -44,6 +43,7 @@ class SqliteFile:
         migrations: Sequence[Sequence[str]],
         synchronous: Literal["NORMAL", "FULL"],
         prepare: Callable[[sqlite3.Connection], None] = lambda _: None,
+        cache_kib: int = 2_000,
     ) -> None:
         """Nothing is opened before it is used.
 
@@ -53,11 +53,13 @@ class SqliteFile:
                 of a format beyond these is refused.
             synchronous: FULL keeps each commit through a power cut; NORMAL may lose the last ones, never half of one.
             prepare: is given each new connection, to make in the file what else is needed there.
+            cache_kib: the most memory for pages, of each connection; SQLite's own measure if it is not given.
         """
         self.path = path
         self._prepare_more = prepare
         self._migrations = migrations
         self._synchronous = synchronous
+        self._cache_kib = cache_kib
         self._local = threading.local()
         self._connections: list[sqlite3.Connection] = []
         self._was_there = False
@@ -166,9 +168,7 @@ class SqliteFile:
         # records load in half the time). It is a new file's alone to say; an old one keeps the pages it has.
         connection.execute(f"PRAGMA page_size={PAGE_BYTES}")
         _use_wal(connection)
-        # Room for what claiming a thousand documents among many reads and writes: in the usual 2 MB it reads each page
-        # twice, and takes a tenth longer (measured).
-        connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
+        connection.execute(f"PRAGMA cache_size=-{self._cache_kib}")
         connection.execute(f"PRAGMA wal_autocheckpoint={_PAGES_BETWEEN_CHECKPOINTS}")
         connection.execute(f"PRAGMA synchronous={self._synchronous}")
         if self._format_of(connection) < len(self._migrations):

@@ -129,18 +129,18 @@ def test_pdf_lines_stay_apart() -> None:
     assert whole(parsed("x.pdf", content)).split() == ["37,499.96", "SMITH"]
 
 
+PDF_LINE = ") Tj 0 -20 Td ("
+
+
 def test_pdf_headings_come_from_its_outline() -> None:
     """What the outline names is found among the lines of its page, with its number or without, broken or not."""
-    line = ") Tj 0 -20 Td ("
-    pages = (
-        line.join(["Survey of Docks", "words of its own", "1.2 Dry docks and", "others", "dry"]),
-        line.join(["Methods", "of pages", "Methods", "wet"]),
+    page = PDF_LINE.join(
+        ["Survey of Docks", "words of its own", "1.2 Dry docks and", "others", "dry", "Methods", "wet"]
     )
-    outline = (("Survey of docks", 0, 1), ("Dry docks and others", 0, 2), ("2 Methods", 1, 2), ("Blank Page", 1, 2))
-    content = makers.pdf_with_outline(pages, outline)
+    outline = (("Survey of docks", 0, 1), ("Dry docks and others", 0, 2), ("2 Methods", 0, 2), ("Blank Page", 0, 2))
+    content = makers.pdf_with_outline([page], outline)
     assert whole(parsed("x.pdf", content)).split("\n\n") == [
-        "# Survey of Docks", "words of its own", "## 1.2 Dry docks and others", "dry", "Methods\nof pages",
-        "## Methods", "wet",
+        "# Survey of Docks", "words of its own", "## 1.2 Dry docks and others", "dry", "## Methods", "wet",
     ]  # fmt: skip
     document = parsed("x.pdf", content, size=20)
     assert document.title == "Survey of Docks"
@@ -149,9 +149,25 @@ def test_pdf_headings_come_from_its_outline() -> None:
     assert paths["wet"] == ("Survey of Docks", "Methods")
 
 
+@pytest.mark.parametrize(
+    ("pages", "entry", "text"),
+    [
+        ([["Journal", "12", "Docks", "wet"]], "Docks", ["Journal\n12", "# Docks", "wet"]),
+        ([["2", "Docks", "wet"]], "2 Docks", ["# 2 Docks", "wet"]),
+        ([["Docks", "of wood", "Docks", "wet"]], "Docks", ["# Docks", "of wood\nDocks\nwet"]),
+        ([["3 Docks", "wood", "Docks", "wet"], ["4 Docks"]], "Docks", ["3 Docks\nwood", "# Docks", "wet", "4 Docks"]),
+        ([["wet", "Page 1"]], "Page 1", ["wet\nPage 1"]),
+    ],
+)
+def test_which_line_of_a_pdf_is_the_heading(pages: list[list[str]], entry: str, text: list[str]) -> None:
+    """Not the number of the page with it, nor what several pages begin with; and no page is a section."""
+    content = makers.pdf_with_outline([PDF_LINE.join(lines) for lines in pages], [(entry, 0, 1)])
+    assert whole(parsed("x.pdf", content)).split("\n\n") == text
+
+
 def test_pdf_pieces_begin_where_sections_do() -> None:
     """A section that has room in a piece of its own does not begin in the one before it."""
-    pages = (") Tj 0 -20 Td (".join(["words before", "First", "some words " * 3]), "more words " * 2)
+    pages = (PDF_LINE.join(["words before", "First", "some words " * 3]), "more words " * 2)
     document = parsed("x.pdf", makers.pdf_with_outline(pages, [("First", 0, 1)]), size=70)
     assert [piece.text.split("\n")[0] for piece in document.pieces] == ["words before", "# First"]
 
@@ -208,41 +224,74 @@ def lines(*rows: str) -> list[str]:
     return whole(parsed("x.csv", "\n".join(rows))).splitlines()
 
 
-def test_a_caption_is_no_header_and_hides_none() -> None:
-    """Rows of one cell above the header are captions."""
-    assert lines("Cups,,", "as of May,,", "team,city,cups", "Blues,STL,1") == [
-        "Cups", "as of May", "team | city | cups", "team: Blues; city: STL; cups: 1",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("rows", "last"),
+    [
+        (
+            ["Cups,,", "as of May,,", "team,city,cups", "Blues,STL,1", "Maple,TOR,13"],
+            "team: Maple; city: TOR; cups: 13",
+        ),
+        (["Guests,", "Ann,", "Bob,vegan", "Cid,late"], "Cid | late"),
+        (["Invoice,,,", "To:,ACME,No:,7", "Street,Main St,Due,10", "City,Oslo,Sum,20"], "City | Oslo | Sum | 20"),
+        (["Report,", "Employee,Ann", "Department,Sales", "Hours,7"], "Hours | 7"),
+    ],
+)
+def test_what_stands_below_a_caption(rows: list[str], last: str) -> None:
+    """Rows of one cell above a header are captions; without numbers below, words below a caption name no column."""
+    assert lines(*rows)[-1] == last
 
 
-def test_a_header_of_several_rows_is_its_last() -> None:
-    """What reaches over several columns names none of them, unlike a corner without a name."""
-    assert lines("amount,June,,May,", ",net,gross,before,after", "Oslo,1,2,3,4") == [
-        "amount | June | May", "net | gross | before | after", "Oslo; net: 1; gross: 2; before: 3; after: 4",
-    ]  # fmt: skip
-    assert lines(",name,city", "first,Ann,Oslo") == ["name | city", "first; name: Ann; city: Oslo"]
+@pytest.mark.parametrize(
+    ("rows", "last"),
+    [
+        (
+            ["amount,June,,May,", ",net,gross,before,after", "Oslo,1,2,3,4"],
+            "amount: Oslo; net: 1; gross: 2; before: 3; after: 4",
+        ),
+        ([",name,city", "first,Ann,Oslo"], "first; name: Ann; city: Oslo"),
+        (["name,,city", "Ann,Smith,Oslo", "Bob,Ray,Rome"], "name: Bob; Ray; city: Rome"),
+        (["name,city", "Ann,Oslo,extra", "Bob,Rome,more"], "name: Bob; city: Rome; more"),
+        (["kind,n,rest", ",,blind", "Deaf,5,x"], "kind: Deaf; n: 5; rest: x"),
+        (["Bill to,,Ship to,", ",Ann,,Bob", ",Oslo,,Rome"], "Oslo; Rome"),
+    ],
+)
+def test_headers_with_holes(rows: list[str], last: str) -> None:
+    """What reaches over several columns that have names below it names none of them, unlike a name that is missing."""
+    assert lines(*rows)[-1] == last
 
 
-def test_years_name_columns() -> None:
+@pytest.mark.parametrize(
+    ("rows", "last"),
+    [
+        (["sales,2022,2023", "Oslo,7,8"], "sales: Oslo; 2022: 7; 2023: 8"),
+        (["sales,2023,2022", "Oslo,7,"], "sales: Oslo; 2023: 7"),
+        (["Ann,1980,2001", "Bob,1975,1999"], "Bob | 1975 | 1999"),
+        (["Oslo,2022,7", "Rome,2023,8"], "Rome | 2023 | 8"),
+        (["Oslo,2022", "Rome,7"], "Rome | 7"),
+    ],
+)
+def test_years_name_columns(rows: list[str], last: str) -> None:
     """Years over other numbers are a header; a row with years among its values is none."""
-    assert lines("sales,2022,2023", "Oslo,7,8") == ["sales | 2022 | 2023", "sales: Oslo; 2022: 7; 2023: 8"]
-    assert lines("sales,2023,2022", "Oslo,7,") == ["sales | 2023 | 2022", "sales: Oslo; 2023: 7"]
-    for rows in (["Ann,1980,2001", "Bob,1975,1999"], ["Oslo,2022,7", "Rome,2023,8"], ["Oslo,2022", "Rome,7"]):
-        assert lines(*rows) == [row.replace(",", " | ") for row in rows]
+    assert lines(*rows)[-1] == last
 
 
-def test_tables_below_each_other() -> None:
-    """Behind an empty row another table has a header of its own; groups of the same one have not."""
-    assert lines("month,sales", "May,7", "", "By region,", "region,revenue", "North,$5", "", "all in euros,") == [
-        "month | sales", "month: May; sales: 7", "By region", "region | revenue", "region: North; revenue: $5",
-        "all in euros",
-    ]  # fmt: skip
-    assert lines("name,city", "Ann,Oslo", "", "Others,", "Bob,Rome", "Cid,Bern")[2:] == [
-        "Others", "name: Bob; city: Rome", "name: Cid; city: Bern",
-    ]  # fmt: skip
-    assert lines("a,b", "x,1", "", "June,,May,", "net,gross,net,gross", "1,2,3,4")[2:] == [
-        "June | May", "net | gross | net | gross", "1 | 2 | 3 | 4",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("rows", "last"),
+    [
+        (
+            ["month,sales,", "May,7,", "", "By region,,", "region,sum,share", "North,5,6", "South,7,8"],
+            "region: South; sum: 7; share: 8",
+        ),
+        (["month,sales", "May,7", "", "By region,", "region,sum", "North,5", "South,7"], "South | 7"),
+        (["name,city", "Ann,Oslo", "", "Others,", "Bob,Rome", "Cid,Bern"], "name: Cid; city: Bern"),
+        (["name,age", "", "Ann,unknown", "Bob,7", "Cid,8"], "name: Cid; age: 8"),
+        (["name,age", "Ann,5", "", "Bob,6", "Cid,8"], "name: Cid; age: 8"),
+        (["name,age", "Ann,5", "", "all in years,"], "all in years"),
+    ],
+)
+def test_tables_below_each_other(rows: list[str], last: str) -> None:
+    """Behind an empty row another table may have names of its own; where nobody can tell, rows have none."""
+    assert lines(*rows)[-1] == last
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ingest_assets.parsing.formats.pdf_outline import Entry, headings_on, outline_of
+from ingest_assets.parsing.formats.pdf_outline import Entry, Found, headings_on, outline_of, running_heads
 from ingest_assets.parsing.formats.pdf_pages import Document, Page, Shown
 from ingest_assets.parsing.formats.pdf_streams import refuse_bombs
 from ingest_assets.parsing.result import Refused
@@ -103,11 +103,13 @@ def _first_engine(document: Document) -> _Reading:
 def _write(text: Text, pages: Iterable[str], outline: Mapping[int, Sequence[Entry]]) -> bool:
     """Write pages; False when all were empty, and then nothing has been written."""
     n_pages = empty = 0
-    for number, page in enumerate(pages, 1):
+    all_lines = [page.replace("\r\n", "\n").strip().split("\n") for page in pages]
+    heads = running_heads(all_lines) if outline else set()
+    for number, lines in enumerate(all_lines, 1):
         n_pages = number
-        if page.strip():
+        if any(lines):
             text.page(number)
-            _write_page(page.replace("\r\n", "\n"), outline.get(number - 1, ()), text)
+            _write_page(lines, headings_on(lines, outline.get(number - 1, ()), heads), text)
         else:
             empty += 1
     if n_pages == empty:
@@ -116,10 +118,9 @@ def _write(text: Text, pages: Iterable[str], outline: Mapping[int, Sequence[Entr
     return True
 
 
-def _write_page(page: str, entries: Sequence[Entry], text: Text) -> None:
-    lines = page.split("\n")
+def _write_page(lines: Sequence[str], headings: Iterable[Found], text: Text) -> None:
     start = 0
-    for (first, end), level in headings_on(lines, entries):
+    for (first, end), level in headings:
         _write_lines(lines[start:first], text)
         text.heading(level, " ".join(lines[first:end]))
         text.markdown = True  # so that pieces begin where sections do

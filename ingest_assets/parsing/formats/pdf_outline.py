@@ -6,20 +6,23 @@ in the words in which they stand on the page. An entry that no line has ("Blank 
 
 import ctypes
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 import pypdfium2.raw as pdfium_c
 
 _MOST_ENTRIES = 10_000
+# An entry that names its destination has the engine look through all names (measured: 10,000 among 100,000 take 53 s).
+_MOST_LOOKS_AT_NAMES = 50_000_000
 _DEEPEST = 8
 _TITLE_BYTES = 1000
 _END_BYTES = 2  # two zero bytes end a title
 _MOST_LINES = 3  # that a heading is broken into
 _LONGEST_LINE = 300
 _MOST_PLACES = 20  # of the same words on a page that are tried
+_PAGE_LABEL = re.compile(r"(?:(?:page|slide|seite|folie)\s*)?\d+", re.IGNORECASE)
 _UNIMPORTANT = re.compile(r"[\W_]+")
 # An outline's entry often lacks the number that its heading has on the page, or has one where the page has none.
 _NUMBER = re.compile(
@@ -47,9 +50,10 @@ class Found(NamedTuple):
 def outline_of(document: Any) -> dict[int, list[Entry]]:
     """The entries of an open document's outline by the number, from 0, of the page they lead to, in their order."""
     entries: dict[int, list[Entry]] = defaultdict(list)
+    most = min(_MOST_ENTRIES, _MOST_LOOKS_AT_NAMES // max(1, pdfium_c.FPDF_CountNamedDests(document)))
     seen: set[int] = set()  # an outline may lead in a circle
     waiting = [(pdfium_c.FPDFBookmark_GetFirstChild(document, None), 1)]
-    while waiting and len(seen) < _MOST_ENTRIES:
+    while waiting and len(seen) < most:
         bookmark, level = waiting.pop()
         if not bookmark or (address := ctypes.addressof(bookmark.contents)) in seen:
             continue
@@ -58,19 +62,32 @@ def outline_of(document: Any) -> dict[int, list[Entry]]:
         if level < _DEEPEST:
             waiting.append((pdfium_c.FPDFBookmark_GetFirstChild(document, bookmark), level + 1))
         page, title = _page_of(document, bookmark), _title_of(bookmark)
-        if page >= 0 and title:
+        if page >= 0 and title and not _PAGE_LABEL.fullmatch(title):
             entries[page].append(Entry(level, title))
     return dict(entries)
 
 
-def headings_on(lines: Sequence[str], entries: Sequence[Entry]) -> list[Found]:
-    """Where the entries of a page stand among its lines, ascending; those that stand nowhere are left out."""
+def running_heads(pages: Iterable[Sequence[str]]) -> set[str]:
+    """What several pages begin with, by their lines: such a line is a heading on none where another one is."""
+    heads = Counter(_keys(lines[0])[1] for lines in pages if lines)
+    return {head for head, n_pages in heads.items() if n_pages > 1}
+
+
+def headings_on(lines: Sequence[str], entries: Sequence[Entry], heads: Collection[str] = ()) -> list[Found]:
+    """Where the entries of a page stand among its lines, ascending; those that stand nowhere are left out.
+
+    Args:
+        lines: the page.
+        entries: those that lead to it.
+        heads: of all pages, see `running_heads`.
+    """
+    heads_this = bool(lines) and _keys(lines[0])[1] in heads
     wanted = {key for entry in entries for key in _keys(entry.title)} - {""}
     places = _places(lines, wanted) if wanted else {}
     taken: set[int] = set()
     found = []
     for entry in entries:
-        for lines_of_it in _candidates(places, entry.title):
+        for lines_of_it in _candidates(places, entry.title, heads_this):
             if taken.isdisjoint(range(*lines_of_it)):
                 taken.update(range(*lines_of_it))
                 found.append(Found(lines_of_it, entry.level))
@@ -78,13 +95,10 @@ def headings_on(lines: Sequence[str], entries: Sequence[Entry]) -> list[Found]:
     return sorted(found)
 
 
-def _candidates(places: Mapping[str, list[Lines]], title: str) -> Iterator[Lines]:
-    """Where a title may stand, the likeliest first: what a page begins with may stand at the head of every page."""
+def _candidates(places: Mapping[str, list[Lines]], title: str, heads_this: bool) -> Iterator[Lines]:
+    """Where a title may stand, the likeliest first: in the fewest lines, since the one above may be a page's number."""
     for key in dict.fromkeys(_keys(title)):
-        standing = places.get(key, [])
-        if len(standing) > 1 and standing[0][0] == 0:
-            standing = [*standing[1:], standing[0]]
-        yield from standing
+        yield from sorted(places.get(key, []), key=lambda it: (it[1] - it[0], heads_this and it[0] == 0))
 
 
 def _places(lines: Sequence[str], wanted: Collection[str]) -> Mapping[str, list[Lines]]:
