@@ -234,6 +234,7 @@ def lines(*rows: str) -> list[str]:
         (["Guests,", "Ann,", "Bob,vegan", "Cid,late"], "Cid | late"),
         (["Invoice,,,", "To:,ACME,No:,7", "Street,Main St,Due,10", "City,Oslo,Sum,20"], "City | Oslo | Sum | 20"),
         (["Report,", "Employee,Ann", "Department,Sales", "Hours,7"], "Hours | 7"),
+        (["Visit,", "Name:,Ann", "Room:,5", "Floor:,7"], "Floor: | 7"),
     ],
 )
 def test_what_stands_below_a_caption(rows: list[str], last: str) -> None:

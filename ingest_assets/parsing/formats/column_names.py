@@ -36,15 +36,13 @@ class ColumnNames:
             following: the two rows below it.
         """
         names = self._names
-        if self._begins:
-            if sum(map(bool, values)) == 1:
-                names = None  # a caption
-            elif self._names_columns(values, following):
-                names = None
-            self._is_top = False
-        else:
+        if not self._begins:
             self._is_below_names = False
-        return names
+            return names
+        is_caption = sum(map(bool, values)) == 1
+        is_bare = is_caption or self._names_columns(values, following)
+        self._is_top = False
+        return None if is_bare else names
 
     def _names_columns(self, values: Row, following: Sequence[Row]) -> bool:
         """Whether this first row of several cells names columns; then its names hold from now on."""

@@ -81,9 +81,11 @@ def headings_on(lines: Sequence[str], entries: Sequence[Entry], heads: Collectio
         entries: those that lead to it.
         heads: of all pages, see `running_heads`.
     """
-    heads_this = bool(lines) and _keys(lines[0])[1] in heads
     wanted = {key for entry in entries for key in _keys(entry.title)} - {""}
-    places = _places(lines, wanted) if wanted else {}
+    if not wanted or not lines:
+        return []
+    heads_this = _keys(lines[0])[1] in heads
+    places = _places(lines, wanted)
     taken: set[int] = set()
     found = []
     for entry in entries:
